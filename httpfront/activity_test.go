@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
@@ -98,22 +97,22 @@ func settled(t *testing.T) {
 }
 
 // upgraded opens a tunnel to an origin that echoes.
-func upgraded(t *testing.T, f *front, path string) (net.Conn, *bufio.Reader) {
+func upgraded(t *testing.T, f *front, path string) *conn {
 	t.Helper()
 	c := f.dial()
 	fmt.Fprintf(c, upgradeHead, path)
-	br := bufio.NewReader(c)
-	if resp := readResponse(t, br, "GET"); resp.StatusCode != 101 {
+	if resp := c.response("GET"); resp.StatusCode != 101 {
 		t.Fatalf("got %d", resp.StatusCode)
 	}
-	expect(t, br, "hello ")
-	return c, br
+	expect(t, c.br, "hello ")
+	return c
 }
 
-func talk(t *testing.T, c net.Conn, br *bufio.Reader, text string) {
+// talk says something in a tunnel to an origin that echoes.
+func (c *conn) talk(t *testing.T, text string) {
 	t.Helper()
 	io.WriteString(c, text)
-	expect(t, br, text)
+	expect(t, c.br, text)
 }
 
 // TestWhoTalksInATunnelIsActive goes on for several sessions, with the pass of the last
@@ -121,21 +120,21 @@ func talk(t *testing.T, c net.Conn, br *bufio.Reader, text string) {
 func TestWhoTalksInATunnelIsActive(t *testing.T) {
 	o := newOnTheSite(t)
 	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-	c, br := upgraded(t, f, "/")
+	c := upgraded(t, f, "/")
 	part := o.settings.SessionDuration / activePart
 	end := o.clock().Add(o.settings.SessionDuration)
 	for range 3 * activePart {
 		o.pass(part - time.Nanosecond)
 		for range 3 {
-			talk(t, c, br, "early ")
+			c.talk(t, "early ")
 		}
 		o.expectNotAsked(t)
 		o.pass(time.Nanosecond)
-		talk(t, c, br, "in time ")
+		c.talk(t, "in time ")
 		o.expectAsked(t, end)
 		end = o.clock().Add(o.settings.SessionDuration)
 		settled(t)
-		talk(t, c, br, "again ")
+		c.talk(t, "again ")
 		o.expectNotAsked(t)
 	}
 }
@@ -146,8 +145,8 @@ func TestWhatWasSaidLastCounts(t *testing.T) {
 	o := newOnTheSite(t)
 	o.settings.SessionDuration = 8 * time.Second
 	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t)) // by the machine's clock
-	c, br := upgraded(t, f, "/")
-	talk(t, c, br, "something")
+	c := upgraded(t, f, "/")
+	c.talk(t, "something")
 	select {
 	case <-o.asked:
 	case <-time.After(10 * time.Second):
@@ -182,7 +181,7 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 			o.says = make(chan node.Verdict, 1)
 			o.settings.DisableSessionRenewal = tt.disable
 			f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-			c, br := upgraded(t, f, "/")
+			c := upgraded(t, f, "/")
 			end := o.clock().Add(o.settings.SessionDuration)
 			o.pass(tt.after)
 			if tt.says != nil {
@@ -190,11 +189,11 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 			}
 			io.WriteString(c, "x")
 			if tt.goesOn {
-				expect(t, br, "x")
+				expect(t, c.br, "x")
 				o.expectAsked(t, end)
 				settled(t)
-				talk(t, c, br, "still there")
-			} else if got, err := io.ReadAll(br); err == nil && strings.Trim(string(got), "x") != "" {
+				c.talk(t, "still there")
+			} else if got, err := io.ReadAll(c.br); err == nil && strings.Trim(string(got), "x") != "" {
 				t.Errorf("got %q, want the end", got)
 			} else if e, ok := err.(net.Error); ok && e.Timeout() {
 				t.Error("the tunnel goes on")
@@ -217,16 +216,16 @@ func TestNoByteWaitsForTheRoom(t *testing.T) {
 	o := newOnTheSite(t)
 	o.says = make(chan node.Verdict)
 	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-	c, br := upgraded(t, f, "/")
+	c := upgraded(t, f, "/")
 	end := o.clock().Add(o.settings.SessionDuration)
 	for range 5 {
 		o.pass(time.Minute)
-		talk(t, c, br, strings.Repeat("x", 50000))
+		c.talk(t, strings.Repeat("x", 50000))
 	}
 	o.expectAsked(t, end)
 	o.expectNotAsked(t) // one at a time
 	o.says <- node.Verdict{}
-	if _, err := io.ReadAll(br); err != nil {
+	if _, err := io.ReadAll(c.br); err != nil {
 		if e, ok := err.(net.Error); ok && e.Timeout() {
 			t.Error("the tunnel goes on")
 		}
@@ -245,13 +244,13 @@ func TestAPanicOfTheRoomCostsNobodyTheTunnel(t *testing.T) {
 		return plain(p, known, now)
 	}
 	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-	c, br := upgraded(t, f, "/")
+	c := upgraded(t, f, "/")
 	end := o.clock().Add(o.settings.SessionDuration)
 	o.pass(time.Minute)
-	talk(t, c, br, "one")
+	c.talk(t, "one")
 	settled(t)
 	o.pass(time.Minute)
-	talk(t, c, br, "two")
+	c.talk(t, "two")
 	o.expectAsked(t, end)
 }
 
@@ -273,16 +272,16 @@ func TestASuspendedRoomJudgesNoTunnel(t *testing.T) {
 	o := newOnTheSite(t)
 	rooms := &changingRooms{fakeRooms: fakeRooms{room: o}}
 	f := serveTo(t, rooms, socketOrigin(t), o.use)
-	c, br := upgraded(t, f, "/")
+	c := upgraded(t, f, "/")
 	end := o.clock().Add(o.settings.SessionDuration)
 	rooms.gone.Store(true)
 	o.pass(time.Hour)
-	talk(t, c, br, "x")
+	c.talk(t, "x")
 	settled(t)
 	o.expectNotAsked(t)
 	rooms.gone.Store(false)
 	o.pass(time.Minute)
-	talk(t, c, br, "x")
+	c.talk(t, "x")
 	o.expectAsked(t, end)
 }
 
@@ -290,12 +289,12 @@ func TestATunnelEndsWhereAnotherRoomStands(t *testing.T) {
 	o := newOnTheSite(t)
 	rooms := &changingRooms{fakeRooms: fakeRooms{room: o}, next: fakeRooms{room: newOnTheSite(t)}}
 	f := serveTo(t, rooms, socketOrigin(t), o.use)
-	c, br := upgraded(t, f, "/")
-	talk(t, c, br, "x")
+	c := upgraded(t, f, "/")
+	c.talk(t, "x")
 	rooms.gone.Store(true) // the room was deleted and made again, or moved away
 	o.pass(o.settings.SessionDuration / activePart)
 	io.WriteString(c, "x")
-	if _, err := io.ReadAll(br); isTimeout(err) {
+	if _, err := io.ReadAll(c.br); isTimeout(err) {
 		t.Error("the tunnel goes on")
 	}
 	o.expectNotAsked(t)
@@ -308,10 +307,10 @@ func TestWithoutASessionNothingIsJudged(t *testing.T) {
 	} {
 		o := newOnTheSite(t)
 		f := serveTo(t, rooms, socketOrigin(t), o.use)
-		c, br := upgraded(t, f, "/")
+		c := upgraded(t, f, "/")
 		for range 3 {
 			o.pass(time.Hour)
-			talk(t, c, br, name)
+			c.talk(t, name)
 		}
 		settled(t)
 		o.expectNotAsked(t)
@@ -351,8 +350,7 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 					version = "1.0"
 				}
 				fmt.Fprintf(c, "GET %s HTTP/%s\r\nHost: a\r\nConnection: close\r\n\r\n", path, version)
-				br := bufio.NewReader(c)
-				resp := readResponse(t, br, "GET")
+				resp := c.response("GET")
 				end := o.clock().Add(o.settings.SessionDuration)
 				for i := range 3 {
 					expect(t, resp.Body, "x")
@@ -398,7 +396,7 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 				next <- struct{}{}
 			}
 			io.WriteString(c, "x")
-			resp := readResponse(t, bufio.NewReader(c), "POST")
+			resp := c.response("POST")
 			if body, err := io.ReadAll(resp.Body); string(body) != "xxx" || err != nil {
 				t.Errorf("got %q, %v", body, err)
 			}
@@ -438,12 +436,12 @@ func TestIdleTunnelsCostNoGoroutines(t *testing.T) {
 	const many = 50
 	grown := func(rooms Rooms) int {
 		f := serveTo(t, rooms, socketOrigin(t))
-		first, _ := upgraded(t, f, "/") // what is there for all
+		first := upgraded(t, f, "/") // what is there for all
 		defer first.Close()
 		before := runtime.NumGoroutine()
 		for range many {
-			c, br := upgraded(t, f, "/")
-			talk(t, c, br, "x")
+			c := upgraded(t, f, "/")
+			c.talk(t, "x")
 		}
 		return runtime.NumGoroutine() - before
 	}
@@ -470,7 +468,6 @@ func TestNobodyIsJudgedAfterTheEnd(t *testing.T) {
 		w.Header().Set("Ropeline-Command", "revoke")
 	}), o.use)
 	c := f.dial()
-	br := bufio.NewReader(c)
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")
 	<-got
 	o.pass(time.Minute)
@@ -480,7 +477,7 @@ func TestNobodyIsJudgedAfterTheEnd(t *testing.T) {
 	settled(t)
 	o.pass(time.Second)
 	io.WriteString(c, "c")
-	resp := readResponse(t, br, "POST")
+	resp := c.response("POST")
 	io.Copy(io.Discard, resp.Body)
 	settled(t)
 	if n := len(o.takeEnded()); n < 1 {

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -51,15 +50,7 @@ func newOnSite(tb testing.TB, policy room.Policy, limits ...limit.Rule) *onSite 
 		}.WithDefaults())
 	}
 	o := &onSite{tb: tb, now: time.Now(), peer: netip.MustParseAddr("192.0.2.1")}
-	var err error
-	o.core, err = node.NewCore(node.CoreConfig{
-		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: rooms,
-		OwnerKey: []byte("an owner key"), Rand: rand.New(rand.NewPCG(1, 2)), Found: true,
-		Limits: limits, LimitMemory: 1 << 20,
-	})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	o.core = newCore(tb, node.CoreConfig{Rooms: rooms, Found: true, Limits: limits})
 	o.core.SetPeers(nil, o.now)
 	office, err := expr.AddressList([]string{"198.51.100.0/24", "2001:db8:7::/48"})
 	if err != nil {
@@ -68,9 +59,7 @@ func newOnSite(tb testing.TB, policy room.Policy, limits ...limit.Rule) *onSite 
 	o.front = judges(tb, &oneNode{core: o.core}, func(c *Config) {
 		c.Lists, c.Clock = expr.Lists{"office": office}, func() time.Time { return o.now }
 	})
-	if err := o.front.Configure(s); err != nil {
-		tb.Fatal(err)
-	}
+	configure(tb, o.front, s)
 	if err := o.front.FollowLimits(limits, metersOf(o.core)); err != nil {
 		tb.Fatal(err)
 	}

@@ -11,9 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"golang.org/x/time/rate"
 
@@ -146,7 +144,7 @@ func (b *tab) speaks(acceptLanguage string) {
 }
 
 func (b *tab) isPhone() {
-	b.Do(browsertest.Call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 568, DeviceScaleFactor: 2, Mobile: true}))
+	b.Sized(320, 568, true)
 }
 
 // handClock gives pages a clock and timers that move by tick(milliseconds) alone.
@@ -174,9 +172,17 @@ const handClock = `(() => {
 // holdsTheClock makes the pages of the tab wait for tick, and opens one.
 func (b *tab) holdsTheClock(url string) {
 	b.T.Helper()
-	b.Do(browsertest.Call(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: handClock}))
+	b.Before(handClock)
 	b.open(url)
 	b.Run("tick(0)") // with it the reload that Refresh asks for is called off
+}
+
+// watch opens the page of a room in a situation, which waits for tick.
+func watch(t *testing.T, browser context.Context, situation string) (*stage, *tab) {
+	t.Helper()
+	s, b := newStage(t, situation), newTab(t, browser)
+	b.holdsTheClock(s.url("/"))
+	return s, b
 }
 
 // asksIn checks that the page asks next in that time, lets the time go by, and waits

@@ -128,9 +128,7 @@ func TestBrowserMovesNothing(t *testing.T) {
 // TestBrowserKeepsToThePolicy: what the page has is what its policy lets it have.
 func TestBrowserKeepsToThePolicy(t *testing.T) {
 	browser := newBrowser(t)
-	s := newStage(t, "fifo")
-	b := newTab(t, browser)
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, browser, "fifo")
 	b.Run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
 	b.asksIn(s, 20*time.Second)
 	if got := browsertest.See[[]string](b.Tab, "broken"); len(got) > 0 {

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"golang.org/x/time/rate"
 
@@ -23,9 +22,7 @@ const whenLoaded = "performance.timeOrigin"
 // everything that it can be in. The page is loaded once and follows by its
 // script, until the room rejects: then it asks no more.
 func TestBrowserFollowsSwitches(t *testing.T) {
-	s := newStage(t, "fifo")
-	b := newTab(t, newBrowser(t))
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, newBrowser(t), "fifo")
 	loaded := browsertest.See[float64](b.Tab, whenLoaded)
 	for i, step := range []struct{ situation, shows, title string }{
 		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
@@ -63,9 +60,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 
 // TestBrowserAsksWhenTheServerSays: the nearer the turn, the sooner.
 func TestBrowserAsksWhenTheServerSays(t *testing.T) {
-	s := newStage(t, "fifo")
-	b := newTab(t, newBrowser(t))
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, newBrowser(t), "fifo")
 	b.asksIn(s, 20*time.Second)
 	s.change(func(s *stage) { s.now.Refresh = time.Minute })
 	b.asksIn(s, 20*time.Second)
@@ -83,9 +78,7 @@ func TestBrowserInAHiddenTab(t *testing.T) {
 		delay   = time.Minute     // for which browsers hold timers of hidden tabs
 		refresh = 20 * time.Second
 	)
-	s := newStage(t, "fifo")
-	b := newTab(t, newBrowser(t))
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, newBrowser(t), "fifo")
 	b.Run("hide(true)")
 	b.asksIn(s, hidden)
 	b.asksIn(s, hidden)
@@ -123,11 +116,11 @@ func TestBrowserWakesAHiddenTab(t *testing.T) {
 	s := newStage(t, "fifo")
 	s.change(func(s *stage) { s.now.Refresh, s.now.Estimate.Ahead, s.now.Estimate.Position = time.Second, 0, 1 })
 	b := newTab(t, newBrowser(t))
-	b.Do(browsertest.Call(cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `{
+	b.Before(`{
 		const timer = self.setTimeout
 		self.setTimeout = (run, wait) => document.hidden ? 0 : timer(run, wait)
 		Object.defineProperty(document, 'hidden', {value: false, configurable: true})
-	}`}))
+	}`)
 	b.open(s.url("/"))
 	b.Run(`Object.defineProperty(document, 'hidden', {value: true, configurable: true})
 		document.dispatchEvent(new Event('visibilitychange'))`)
@@ -141,17 +134,13 @@ func TestBrowserWakesAHiddenTab(t *testing.T) {
 func TestBrowserIsLetIn(t *testing.T) {
 	browser := newBrowser(t)
 	t.Run("looking on", func(t *testing.T) {
-		s := newStage(t, "fifo")
-		b := newTab(t, browser)
-		b.holdsTheClock(s.url("/"))
+		s, b := watch(t, browser, "fifo")
 		s.letIn()
 		b.Run("tick(20000)")
 		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("looking away", func(t *testing.T) {
-		s := newStage(t, "fifo")
-		b := newTab(t, browser)
-		b.holdsTheClock(s.url("/"))
+		s, b := watch(t, browser, "fifo")
 		b.Run("hide(true)")
 		s.letIn()
 		b.Run("tick(120000)")
@@ -180,9 +169,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("without JSON", func(t *testing.T) {
-		s := newStage(t, "fifo")
-		b := newTab(t, browser)
-		b.holdsTheClock(s.url("/"))
+		s, b := watch(t, browser, "fifo")
 		s.page = newPage(t, page.Config{NoJSON: true}) // from now on
 		s.put("queue all")
 		b.wantNext(20 * time.Second)
@@ -349,9 +336,7 @@ func TestBrowserWithoutAPlace(t *testing.T) {
 // TestBrowserCountsDown to an event, and does not ask at its start, when all others
 // would.
 func TestBrowserCountsDown(t *testing.T) {
-	s := newStage(t, "pre-queue that shuffles")
-	b := newTab(t, newBrowser(t))
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, newBrowser(t), "pre-queue that shuffles")
 	b.Shows("[role=timer]", "0:10:01")
 	b.Run("tick(1000)")
 	b.Shows("[role=timer]", "0:10:00")
@@ -373,9 +358,7 @@ func TestBrowserCountsDown(t *testing.T) {
 
 // TestBrowserTellsOfTrouble, tries again ever more seldom, and goes on where it was.
 func TestBrowserTellsOfTrouble(t *testing.T) {
-	s := newStage(t, "fifo")
-	b := newTab(t, newBrowser(t))
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, newBrowser(t), "fifo")
 	if browsertest.See[bool](b.Tab, "document.querySelector('#say').offsetWidth > 1") {
 		t.Error("what is for screen readers is seen")
 	}
@@ -398,9 +381,7 @@ func TestBrowserTellsOfTrouble(t *testing.T) {
 
 // TestBrowserShowsTheOperatorsMessage, also when it comes while the page is open.
 func TestBrowserShowsTheOperatorsMessage(t *testing.T) {
-	s := newStage(t, "fifo")
-	b := newTab(t, newBrowser(t))
-	b.holdsTheClock(s.url("/"))
+	s, b := watch(t, newBrowser(t), "fifo")
 	if browsertest.See[bool](b.Tab, "document.querySelector('section').offsetHeight > 0") {
 		t.Error("there is a box for a message that there is not")
 	}

@@ -117,8 +117,7 @@ func TestCommandsInAnswersThatGoOn(t *testing.T) {
 	}))
 	c := f.dial()
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	br := bufio.NewReader(c)
-	resp := readResponse(t, br, "GET")
+	resp := c.response("GET")
 	if set := resp.Header.Values("Set-Cookie"); len(set) != 1 || !strings.Contains(set[0], "Max-Age=0") {
 		t.Errorf("got cookies %q before the end of the answer", set)
 	}
@@ -142,8 +141,7 @@ func TestCommandsInUpgrades(t *testing.T) {
 	}))
 	c := f.dial()
 	fmt.Fprintf(c, upgradeHead, "/")
-	br := bufio.NewReader(c)
-	resp := readResponse(t, br, "GET")
+	resp := c.response("GET")
 	if set := resp.Header.Values("Set-Cookie"); resp.StatusCode != 101 || len(set) != 1 || !strings.Contains(set[0], "Max-Age=0") ||
 		resp.Header.Get("Ropeline-Command") != "" {
 		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
@@ -152,7 +150,7 @@ func TestCommandsInUpgrades(t *testing.T) {
 		t.Errorf("%d sessions ended, want 1", n)
 	}
 	io.WriteString(c, "still here")
-	expect(t, br, "still here")
+	expect(t, c.br, "still here")
 }
 
 func TestCommandsInTrailersReachNobody(t *testing.T) {

@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,9 +13,7 @@ import (
 )
 
 // trustLoopback has a front believe what tests say in forwarding headers.
-func trustLoopback(c *Config) {
-	c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-}
+func trustLoopback(c *Config) { c.TrustedProxies = loopback }
 
 // TestCookieAttributes: the attributes follow the visitor's connection where nothing
 // else is said, are such as browsers keep, and are the same when the cookie goes.

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -49,16 +48,23 @@ func smallRoom() room.Settings {
 	}.WithDefaults()
 }
 
+// newCore returns a node that is alone and in memory.
+func newCore(tb testing.TB, cfg node.CoreConfig) *node.Core {
+	tb.Helper()
+	cfg.Self, cfg.Site = crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, "a"
+	cfg.OwnerKey, cfg.Rand = []byte("an owner key"), rand.New(rand.NewPCG(1, 2))
+	cfg.LimitMemory = 1 << 20
+	core, err := node.NewCore(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return core
+}
+
 // serveNode starts a front in front of shop, with the rooms of a node.
 func serveNode(t *testing.T, s room.Settings) (*oneNode, *front) {
 	t.Helper()
-	core, err := node.NewCore(node.CoreConfig{
-		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: []room.Settings{s},
-		OwnerKey: []byte("an owner key"), Rand: rand.New(rand.NewPCG(1, 2)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	core := newCore(t, node.CoreConfig{Rooms: []room.Settings{s}})
 	core.SetPeers(nil, time.Now())
 	n := &oneNode{core: core}
 	tick := func() {
@@ -171,18 +177,17 @@ func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 	first.comeIn()
 	c := f.dial()
 	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nCookie: %s\r\n\r\n", first.cookie)
-	br := bufio.NewReader(c)
-	if resp := readResponse(t, br, "GET"); resp.StatusCode != 101 {
+	if resp := c.response("GET"); resp.StatusCode != 101 {
 		t.Fatalf("got %d", resp.StatusCode)
 	}
-	talk(t, c, br, "x")
+	c.talk(t, "x")
 	if _, in := first.ask("/paid"); !in {
 		t.Fatal("the shop did not answer")
 	}
 	waitFor(t, "the end of the tunnel", func() bool {
 		time.Sleep(50 * time.Millisecond)
 		io.WriteString(c, "x")
-		_, err := br.ReadByte()
+		_, err := c.br.ReadByte()
 		return err != nil
 	})
 	second.comeIn()

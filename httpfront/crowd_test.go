@@ -38,23 +38,13 @@ func newCrowded(t *testing.T, limits room.NewVisitors) *crowded {
 func newCrowdedRoom(t *testing.T, s room.Settings, limits ...limit.Rule) *crowded {
 	t.Helper()
 	c := &crowded{t: t, now: time.Now().Truncate(time.Hour)} // a period begins
-	var err error
-	c.core, err = node.NewCore(node.CoreConfig{
-		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", Rooms: []room.Settings{s},
-		OwnerKey: []byte("an owner key"), Rand: rand.New(rand.NewPCG(1, 2)),
-		Limits: limits, LimitMemory: 1 << 20,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c.core = newCore(t, node.CoreConfig{Rooms: []room.Settings{s}, Limits: limits})
 	c.core.SetPeers(nil, c.now)
 	c.pass(5 * time.Second)
 	c.front = judges(t, &oneNode{core: c.core}, func(cfg *Config) {
 		cfg.Logger, cfg.Clock = c.log.logger(), func() time.Time { return c.now }
 	})
-	if err := c.front.Configure(s); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, c.front, s)
 	if err := c.front.FollowLimits(limits, metersOf(c.core)); err != nil {
 		t.Fatal(err)
 	}
@@ -75,6 +65,13 @@ func (c *crowded) ask(address, cookie string) Answer {
 	name, _, _ := strings.Cut(cookie, ";")
 	q := asks("GET", "/", "Cookie", name)
 	q.For, q.NoPage = address, true
+	return c.front.Judge(q)
+}
+
+// page is ask, for the page as well.
+func (c *crowded) page(address string) Answer {
+	q := asks("GET", "/")
+	q.For = address
 	return c.front.Judge(q)
 }
 
@@ -311,9 +308,7 @@ func TestWhoMayNotQueueIsTold(t *testing.T) {
 	r.settings.Front.FrameAncestors = []string{"https://partner.example"}
 	var log lockedLog
 	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), trustLoopback, func(c *Config) { c.Logger = log.logger() })
-	if err := f.front.Configure(r.settings); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f.front, r.settings)
 	first := f.get("/", "X-Forwarded-For", "192.0.2.77")
 	if first.StatusCode != 200 || len(first.Cookies()) != 1 {
 		t.Fatalf("the first one gets %d %v", first.StatusCode, first.Header)
@@ -401,9 +396,7 @@ func TestANewLimitForgetsNoOther(t *testing.T) {
 	flood := func(limits room.NewVisitors) (queued int) {
 		s := smallRoom()
 		s.Front.NewVisitors = limits
-		if err := c.front.Configure(s); err != nil {
-			t.Fatal(err)
-		}
+		configure(t, c.front, s)
 		for range 100 {
 			if c.ask("192.0.2.1", "").Cookie != "" {
 				queued++

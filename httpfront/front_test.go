@@ -2,7 +2,7 @@ package httpfront
 
 import (
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -19,21 +19,26 @@ import (
 )
 
 func TestNewNamesEverythingThatIsWrong(t *testing.T) {
-	_, err := New(Config{Upstreams: Upstreams{Origins: Origins{Servers: make([]upstream.Origin, 1)}}, Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}})
-	if err == nil {
-		t.Fatal("no error")
-	}
-	for _, want := range []string{"no address", "no rooms", "no keys", "conns", "idle"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("error %q does not name %q", err, want)
-		}
-	}
-	cfg := Config{Connections: Connections{Listen: ":0"}, Rooms: fakeRooms{}, Keys: newKeys(t)}
-	cfg.Routes = []Route{{Name: "shop", Origins: Origins{Check: &upstream.Check{Path: "/"}}}}
-	_, err = New(cfg)
-	for _, want := range []string{"origins: 0 are given", "route shop: a check without origins"} {
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not name %q", err, want)
+	noCheck := Origins{Check: &upstream.Check{Path: "/"}}
+	for name, c := range map[string]struct {
+		change func(*Config)
+		want   []string
+	}{
+		"almost all": {func(c *Config) {
+			*c = Config{Upstreams: Upstreams{Origins: Origins{Servers: make([]upstream.Origin, 1)}}, Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}}
+		}, []string{"no address", "no rooms", "no keys", "conns", "idle"}},
+		"a route": {func(c *Config) { c.Routes = []Route{{Name: "shop", Origins: noCheck}} }, []string{"origins: 0 are given", "route shop: a check without origins"}},
+		"hosts":   {func(c *Config) { c.Hosts = []string{"Shop.example", "a:80"} }, []string{`"Shop.example"`, `"a:80"`}},
+		"methods": {func(c *Config) { c.Methods = []string{"get", "TRACE"} }, []string{`method "get": want up to 32 upper-case letters`, `method "TRACE"`}},
+		"a proof": {func(c *Config) { c.ProofHeader = "Two Words" }, []string{`proof header "Two Words"`}},
+	} {
+		cfg := Config{Connections: Connections{Listen: ":0"}, Rooms: fakeRooms{}, Keys: newKeys(t)}
+		c.change(&cfg)
+		_, err := New(cfg)
+		for _, want := range c.want {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error %v does not name %q", name, err, want)
+			}
 		}
 	}
 }
@@ -62,13 +67,8 @@ func TestWaitingPage(t *testing.T) {
 		t.Errorf("got status %d", got.StatusCode)
 	}
 	for name, want := range map[string]string{
-		"Cache-Control":          "private, no-store",
-		"Refresh":                "20",
-		"Retry-After":            "20",
-		"Vary":                   "Cookie, Accept, Accept-Language",
-		"Ropeline-State":         "waiting",
-		"Content-Type":           "text/html; charset=utf-8",
-		"X-Content-Type-Options": "nosniff",
+		"Ropeline-State": "waiting",
+		"Content-Type":   "text/html; charset=utf-8",
 	} {
 		if v := got.Header.Values(name); len(v) != 1 || v[0] != want {
 			t.Errorf("%s: got %q, want %q", name, v, want)
@@ -76,11 +76,6 @@ func TestWaitingPage(t *testing.T) {
 	}
 	if _, err := http.ParseTime(got.Header.Get("Date")); err != nil {
 		t.Errorf("Date: %v", err)
-	}
-	for _, name := range []string{"Etag", "Last-Modified", "Expires"} {
-		if v := got.Header.Get(name); v != "" {
-			t.Errorf("%s: %q", name, v)
-		}
 	}
 	for _, want := range []string{"1,235", "1,234", "1 hour and 1 minute", `lang="en-US" dir="ltr"`, `role="status"`, `<meta http-equiv="refresh" content="20">`, "Last updated"} {
 		if !strings.Contains(got.body, want) {
@@ -164,14 +159,14 @@ func TestStatusWhileWaiting(t *testing.T) {
 	r.settings.QueueingStatusCode = 202
 	var reached atomic.Int32
 	f := serve(t, fakeRooms{path: "/shop", room: r}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
-	for method, want := range map[string]int{"GET": 202, "HEAD": 202, "POST": 429, "PUT": 429, "DELETE": 429, "PATCH": 429} {
-		var body *strings.Reader
-		if method != "GET" && method != "HEAD" {
-			body = strings.NewReader("order=1")
-		} else {
-			body = strings.NewReader("")
+	for method, want := range map[string]int{
+		"GET": 202, "HEAD": 202, "POST": 429, "PUT": 429, "DELETE": 429, "PATCH": 429, "PROPFIND": 429, "LOCK": 429, "BREW": 429,
+	} {
+		body := "order=1"
+		if want == 202 {
+			body = ""
 		}
-		got := f.do(method, "/shop", body)
+		got := f.do(method, "/shop", strings.NewReader(body))
 		if got.StatusCode != want || got.Header.Get("Ropeline-State") != "waiting" || got.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: got %d %v", method, got.StatusCode, got.Header)
 		}
@@ -188,11 +183,6 @@ func TestStatusWhileWaiting(t *testing.T) {
 	if got := f.do("OPTIONS", "/shop", nil, asksFirst...); got.StatusCode != 200 || reached.Load() != 1 {
 		t.Errorf("a preflight: got %d, want it to pass", got.StatusCode)
 	}
-	for _, path := range []string{"/%73hop", "/shop//", "/shop;x", "/;/shop", "/shop%3bx"} {
-		if got := f.raw("GET " + path + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.Contains(got, "Ropeline-State: waiting") {
-			t.Errorf("%s is a way around the room: %q", path, got)
-		}
-	}
 }
 
 func TestNothingOfTheRequestIsInTheAnswer(t *testing.T) {
@@ -201,20 +191,10 @@ func TestNothingOfTheRequestIsInTheAnswer(t *testing.T) {
 	for _, accept := range []string{"text/html", "application/json"} {
 		got := f.get("/"+mark+"?"+mark+"="+mark, "Accept", accept, mark, mark, "Cookie", mark+"="+mark,
 			"User-Agent", mark, "Referer", "http://"+mark+"/", "Host", mark+".example", "X-Forwarded-Host", mark)
-		if all := got.body + strings.Join(headerLines(got.Header), "\n"); strings.Contains(all, mark) {
+		if all := fmt.Sprint(got.body, got.Header); strings.Contains(all, mark) {
 			t.Errorf("reflected: %s", all)
 		}
 	}
-}
-
-func headerLines(h http.Header) []string {
-	var lines []string
-	for name, values := range h {
-		for _, v := range values {
-			lines = append(lines, name+": "+v)
-		}
-	}
-	return lines
 }
 
 func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
@@ -321,42 +301,6 @@ func TestPassesFromVisitors(t *testing.T) {
 		if s.known != c.known || c.known && s.p != mine || !c.known && s.p != (node.Pass{}) {
 			t.Errorf("%s: the room saw %+v", name, s)
 		}
-	}
-}
-
-func TestNotReady(t *testing.T) {
-	var ready atomic.Bool
-	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo), func(c *Config) {
-		c.Ready = func() error {
-			if ready.Load() {
-				return nil
-			}
-			return errors.New("no peers yet")
-		}
-	})
-	got := f.get("/")
-	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || strings.Contains(got.body, "peers") {
-		t.Errorf("got %d %v %q", got.StatusCode, got.Header, got.body)
-	}
-	ready.Store(true)
-	if got := f.get("/"); got.StatusCode != 200 {
-		t.Errorf("when ready: got %d", got.StatusCode)
-	}
-}
-
-func TestAPanicCostsOneRequest(t *testing.T) {
-	var calls atomic.Int32
-	f := serve(t, fakeRooms{room: newRoom(func(node.Pass, bool, time.Time) node.Verdict {
-		if calls.Add(1) == 1 {
-			panic("test")
-		}
-		return node.Verdict{Admit: true}
-	})}, http.HandlerFunc(echo))
-	if got := f.get("/"); got.StatusCode != 500 || strings.Contains(got.body, "test") {
-		t.Errorf("got %d %q", got.StatusCode, got.body)
-	}
-	if got := f.get("/"); got.StatusCode != 200 {
-		t.Errorf("after it: got %d", got.StatusCode)
 	}
 }
 

@@ -227,6 +227,9 @@ func origins(tb testing.TB, texts ...string) Origins {
 	return all
 }
 
+// nowhere is an origin that is not there: nobody listens at that port.
+const nowhere = "http://127.0.0.1:1"
+
 func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config)) *front {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -259,6 +262,14 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 			Timeout:       30 * time.Second,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
+	}
+}
+
+// configure has a front go by the settings of a room.
+func configure(tb testing.TB, f *Front, s room.Settings) {
+	tb.Helper()
+	if err := f.Configure(s); err != nil {
+		tb.Fatal(err)
 	}
 }
 
@@ -310,8 +321,15 @@ func (f *front) get(path string, header ...string) reply {
 	return f.do("GET", path, nil, header...)
 }
 
-// dial opens a TCP connection that the test's end closes.
-func (f *front) dial() net.Conn {
+// conn is a client's connection to a front.
+type conn struct {
+	*net.TCPConn
+	tb testing.TB
+	br *bufio.Reader // what has come
+}
+
+// dial opens a connection that the test's end closes.
+func (f *front) dial() *conn {
 	f.tb.Helper()
 	c, err := net.Dial("tcp", f.addr)
 	if err != nil {
@@ -319,7 +337,30 @@ func (f *front) dial() net.Conn {
 	}
 	f.tb.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(20 * time.Second))
-	return c
+	return &conn{c.(*net.TCPConn), f.tb, bufio.NewReader(c)}
+}
+
+// response reads one response to a request of that method.
+func (c *conn) response(method string) *http.Response {
+	c.tb.Helper()
+	return readResponse(c.tb, c.br, method)
+}
+
+// ask sends a request of that method and reads the whole answer to it.
+func (c *conn) ask(method, request string) reply {
+	c.tb.Helper()
+	if _, err := io.WriteString(c, request); err != nil {
+		c.tb.Fatal(err)
+	}
+	resp := c.response(method)
+	if resp.StatusCode == http.StatusContinue {
+		resp = c.response(method)
+	}
+	b, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.tb.Fatalf("after %q: %v", b, err)
+	}
+	return reply{resp, string(b)}
 }
 
 // raw sends bytes on a connection of their own and returns all that comes back

@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -36,7 +35,6 @@ func newHostRooms(hosts ...string) hostRooms {
 // TestTheHostOfATrustedProxyDecides: behind proxies that rewrite Host, the room, the
 // origins, the rules and the pass are those of the host that visitors ask for.
 func TestTheHostOfATrustedProxyDecides(t *testing.T) {
-	trusts := func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }
 	reads := func(name string) func(*Config) { return func(c *Config) { c.Edge.ClientIPHeader = name } }
 	for name, tt := range map[string]struct {
 		change []func(*Config)
@@ -45,20 +43,20 @@ func TestTheHostOfATrustedProxyDecides(t *testing.T) {
 		room   string   // the cookie's suffix; "" for none
 		site   string   // where it is served
 	}{
-		"rewritten":                {[]func(*Config){trusts}, []string{"shop.example"}, []string{"inner:8080", "X-Forwarded-Host", "shop.example"}, "room0", "shop"},
-		"with a port, in capitals": {[]func(*Config){trusts}, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "SHOP.example.:8443"}, "room0", "shop"},
-		"in Forwarded":             {[]func(*Config){trusts, reads("Forwarded")}, []string{"shop.example"}, []string{"inner", "Forwarded", `for=192.0.2.9;host="shop.example:443"`}, "room0", "shop"},
-		"of a list, the visitor's": {[]func(*Config){trusts}, []string{"shop.example", "evil.example"}, []string{
+		"rewritten":                {[]func(*Config){trustLoopback}, []string{"shop.example"}, []string{"inner:8080", "X-Forwarded-Host", "shop.example"}, "room0", "shop"},
+		"with a port, in capitals": {[]func(*Config){trustLoopback}, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "SHOP.example.:8443"}, "room0", "shop"},
+		"in Forwarded":             {[]func(*Config){trustLoopback, reads("Forwarded")}, []string{"shop.example"}, []string{"inner", "Forwarded", `for=192.0.2.9;host="shop.example:443"`}, "room0", "shop"},
+		"of a list, the visitor's": {[]func(*Config){trustLoopback}, []string{"shop.example", "evil.example"}, []string{
 			"inner",
 			"X-Forwarded-For", "6.6.6.6, 192.0.2.9, 127.0.0.2", "X-Forwarded-Host", "evil.example, shop.example, lb.internal",
 		}, "room0", "shop"},
-		"another room than that of every host": {[]func(*Config){trusts}, []string{"", "shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example"}, "room1", "shop"},
+		"another room than that of every host": {[]func(*Config){trustLoopback}, []string{"", "shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example"}, "room1", "shop"},
 		"nobody is trusted":                    {nil, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example"}, "", "everybody"},
-		"a host that is none":                  {[]func(*Config){trusts}, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example/x"}, "", "everybody"},
-		"Host is not rewritten":                {[]func(*Config){trusts}, []string{"shop.example"}, []string{"shop.example", "X-Forwarded-Host", "shop.example"}, "room0", "shop"},
+		"a host that is none":                  {[]func(*Config){trustLoopback}, []string{"shop.example"}, []string{"inner", "X-Forwarded-Host", "shop.example/x"}, "", "everybody"},
+		"Host is not rewritten":                {[]func(*Config){trustLoopback}, []string{"shop.example"}, []string{"shop.example", "X-Forwarded-Host", "shop.example"}, "room0", "shop"},
 		// What a visitor adds behind a proxy that passes it on leads past no room.
-		"another host than that of a room": {[]func(*Config){trusts}, []string{"shop.example"}, []string{"shop.example", "X-Forwarded-Host", "elsewhere.example"}, "room0", "shop"},
-		"from one room to another":         {[]func(*Config){trusts}, []string{"shop.example", "quiet.example"}, []string{"shop.example", "X-Forwarded-Host", "quiet.example"}, "room0", "shop"},
+		"another host than that of a room": {[]func(*Config){trustLoopback}, []string{"shop.example"}, []string{"shop.example", "X-Forwarded-Host", "elsewhere.example"}, "room0", "shop"},
+		"from one room to another":         {[]func(*Config){trustLoopback}, []string{"shop.example", "quiet.example"}, []string{"shop.example", "X-Forwarded-Host", "quiet.example"}, "room0", "shop"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			site := say(t, "shop")
@@ -71,9 +69,7 @@ func TestTheHostOfATrustedProxyDecides(t *testing.T) {
 			}
 			f := serveTo(t, rooms, say(t, "everybody").url, append(tt.change, shop)...)
 			for _, r := range rooms {
-				if err := f.front.Configure(r.settings); err != nil {
-					t.Fatal(err)
-				}
+				configure(t, f.front, r.settings)
 			}
 			fields := append([]string{"Host"}, tt.fields...)
 			got := f.get("/", fields...)

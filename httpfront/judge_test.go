@@ -20,11 +20,11 @@ import (
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
-// asks returns the question of a proxy on loopback, with fields given as name, value,
-// name, value, ….
 // asksFirst are the fields that make OPTIONS a preflight.
 var asksFirst = []string{"Origin", "https://other.example", "Access-Control-Request-Method", "PUT"}
 
+// asks returns the question of a proxy on loopback, with fields given as name, value,
+// name, value, ….
 func asks(method, target string, fields ...string) *Question {
 	return &Question{
 		Peer: netip.MustParseAddr("127.0.0.1"), Method: method, Target: target, Host: "shop.example", Scheme: "http",

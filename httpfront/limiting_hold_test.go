@@ -1,9 +1,7 @@
 package httpfront
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -49,17 +47,9 @@ func TestWhoGoesOnBeyondALimitIsHeld(t *testing.T) {
 	ask := func(from, path string, n int) (codes []int) {
 		t.Helper()
 		c := f.dial()
-		defer c.Close()
 		fmt.Fprintf(c, "PROXY TCP4 %s %[1]s 40000 80\r\n", from)
-		in := bufio.NewReader(c)
 		for range n {
-			fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path)
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			io.Copy(io.Discard, resp.Body)
-			codes = append(codes, resp.StatusCode)
+			codes = append(codes, c.ask("GET", "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n").StatusCode)
 		}
 		return codes
 	}
@@ -101,14 +91,8 @@ func TestWhoGoesOnBeyondALimitThatQueuesIsHeld(t *testing.T) {
 	f.follow(fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
 	c := f.dial()
 	fmt.Fprint(c, "PROXY TCP4 192.0.2.1 192.0.2.1 40000 80\r\n")
-	in := bufio.NewReader(c)
 	for range 5 + limitedAtOnce + 2 {
-		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.Copy(io.Discard, resp.Body)
+		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
 	if got := held.take(); len(got) != 2 {
 		t.Errorf("held for %v, want two answers", got)
@@ -125,15 +109,9 @@ func TestHeldAnswersTakeNoTime(t *testing.T) {
 	c := f.dial()
 	fmt.Fprintf(c, "PROXY TCP4 %s %[1]s 40000 80\r\n", "192.0.2.2")
 	f.follow(fiveAMinute())
-	in := bufio.NewReader(c)
 	const held = 8
 	for range 5 + limitedAtOnce + held {
-		fmt.Fprint(c, "GET /free HTTP/1.1\r\nHost: a\r\n\r\n")
-		resp, err := http.ReadResponse(in, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		io.Copy(io.Discard, resp.Body)
+		c.ask("GET", "GET /free HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
 	least := time.Hour // the machine may be busy at one of them
 	w.next(t, 5+limitedAtOnce+held)

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"fmt"
 	"net/http"
 	"strings"
@@ -65,13 +64,12 @@ func TestEachRequestIsHeldAgainstLimitsOnce(t *testing.T) {
 				told.forget()
 				meter.asked.Store(0)
 				conn := f.dial()
-				br := bufio.NewReader(conn)
 				code, outcome := c.code, c.outcome
 				if roomed == "a room" {
 					code, outcome = c.inRoom, c.roomed
 				}
 				for n := range 2 {
-					if a := askOn(t, conn, br, "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); a.StatusCode != code || a.Header.Get(limitField) == "" {
+					if a := conn.ask("GET", "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"); a.StatusCode != code || a.Header.Get(limitField) == "" {
 						t.Errorf("got %d, %v; want %d, with the fields that tell of limits", a.StatusCode, a.Header, code)
 					}
 					if is, line := told.next(t, n+1); is.outcome != outcome || !strings.Contains(line, fmt.Sprintf(`HTTP/1.1" %d `, code)) {

@@ -234,9 +234,7 @@ func TestALimitEndsNoSession(t *testing.T) {
 func TestALimitSendsToTheLine(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
 	c.exhaust(greedy, "")
-	q := asks("GET", "/")
-	q.For = greedy
-	a := c.front.Judge(q)
+	a := c.page(greedy)
 	if a.Outcome != Queued || a.Cookie == "" || a.field("Ropeline-State") != "waiting" || a.field("RateLimit") == "" {
 		t.Fatalf("got %v, %q, %v", a.Outcome, a.Cookie, a.Fields)
 	}

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/dunglas/httpsfv"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -74,9 +72,7 @@ func TestALimitBlocksWhoComesTooOften(t *testing.T) {
 	if b := c.ask(other, ""); b.Outcome != Admitted {
 		t.Errorf("another address is %v", b.Outcome)
 	}
-	q := asks("GET", "/")
-	q.For = greedy
-	a = c.front.Judge(q)
+	a = c.page(greedy)
 	if string(a.Body) != "<b>no</b>" || a.field("Content-Type") != "text/html; charset=utf-8" || a.retryAfter() != 600 || a.field("Cache-Control") != "private, no-store" {
 		t.Errorf("got %q with %v", a.Body, a.Fields)
 	}
@@ -225,13 +221,7 @@ func TestCountingByTheResponse(t *testing.T) {
 // follow has a front follow rules, by a clock that stands still.
 func (f *front) follow(rules ...limit.Rule) {
 	f.tb.Helper()
-	core, err := node.NewCore(node.CoreConfig{
-		Self: crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, Site: "a", OwnerKey: []byte("an owner key"),
-		Rand: rand.New(rand.NewPCG(1, 2)), Limits: rules, LimitMemory: 1 << 20,
-	})
-	if err != nil {
-		f.tb.Fatal(err)
-	}
+	core := newCore(f.tb, node.CoreConfig{Limits: rules})
 	if err := f.front.FollowLimits(rules, metersOf(core)); err != nil {
 		f.tb.Fatal(err)
 	}

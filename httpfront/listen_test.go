@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -59,7 +58,7 @@ func TestRunReportsABrokenListener(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := Config{Connections: Connections{Listener: brokenListener{ln}}, Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
-	cfg.Origins = origins(t, "http://127.0.0.1:1")
+	cfg.Origins = origins(t, nowhere)
 	f, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -237,16 +236,12 @@ func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
 		"redirect": serveRedirect(t, few),
 	} {
 		c := f.dial()
-		br := bufio.NewReader(c)
 		for i := range 3 {
-			io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-			resp := readResponse(t, br, "GET")
-			io.Copy(io.Discard, resp.Body)
-			if resp.Close != (i == 2) {
+			if resp := c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); resp.Close != (i == 2) {
 				t.Errorf("%s: request %d: close %v", name, i+1, resp.Close)
 			}
 		}
-		if _, err := br.ReadByte(); err != io.EOF {
+		if _, err := c.br.ReadByte(); err != io.EOF {
 			t.Errorf("%s: got %v, want the end", name, err)
 		}
 	}
@@ -273,7 +268,7 @@ func TestWhoSendsMuchHearsThatTheyHaveToWait(t *testing.T) {
 				t.Fatalf("%q: the body is cut off: %v", expect, err)
 			}
 		}
-		got, err := bufio.NewReader(c).ReadString('\n')
+		got, err := c.br.ReadString('\n')
 		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 429 ") {
 			t.Errorf("%q: got %q, %v", expect, got, err)
 		}

@@ -17,7 +17,7 @@ import (
 func TestTheLogTellsNothingOfVisitors(t *testing.T) {
 	var log lockedLog
 	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict { panic("no room") })
-	f := serveTo(t, fakeRooms{"/room", r}, "http://127.0.0.1:1", func(c *Config) {
+	f := serveTo(t, fakeRooms{"/room", r}, nowhere, func(c *Config) {
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		c.Edge.ProxyProtocol = loopback
 		c.Limits.ConnsPerAddress = 2
@@ -26,7 +26,6 @@ func TestTheLogTellsNothingOfVisitors(t *testing.T) {
 	visit := func(target, more string) {
 		t.Helper()
 		c := f.dial()
-		defer c.Close()
 		fmt.Fprintf(c, "PROXY TCP4 192.0.2.77 192.0.2.1 40000 80\r\nGET %s HTTP/1.1\r\nHost: %s.example\r\nCookie: ropeline=%s\r\nAuthorization: %s\r\n%s\r\n",
 			target, secret, secret, secret, more)
 		io.Copy(io.Discard, io.LimitReader(c, 20))

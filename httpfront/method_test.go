@@ -13,20 +13,6 @@ func TestOnlyMethodsThatAreAllowed(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", method, got.StatusCode, want)
 		}
 	}
-	_, err := New(Config{Connections: Connections{Listen: ":0"}, Upstreams: Upstreams{Origins: origins(t, "http://a")}, Rooms: fakeRooms{}, Keys: newKeys(t), Methods: []string{"get", "TRACE"}})
-	if err == nil || !strings.Contains(err.Error(), `method "get": want up to 32 upper-case letters`) || !strings.Contains(err.Error(), `method "TRACE"`) {
-		t.Errorf("error is %v", err)
-	}
-}
-
-// TestUnknownMethodsWait: nobody gets around a room by a method.
-func TestUnknownMethodsWait(t *testing.T) {
-	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
-	for _, method := range []string{"PROPFIND", "LOCK", "BREW"} {
-		if got := f.do(method, "/", nil); got.StatusCode != http.StatusTooManyRequests || got.Header.Get(stateField) != "waiting" {
-			t.Errorf("%s: got %d %v", method, got.StatusCode, got.Header)
-		}
-	}
 }
 
 func TestOptions(t *testing.T) {

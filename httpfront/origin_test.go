@@ -21,12 +21,7 @@ import (
 )
 
 func TestOriginDown(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ln.Close()
-	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, "http://"+ln.Addr().String())
+	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, nowhere)
 	got := f.get("/")
 	if got.StatusCode != 502 || !strings.Contains(got.body, "<h1>The site cannot be reached right now</h1>") || len(got.Cookies()) != 1 ||
 		got.Header.Get("Cache-Control") != "private, no-store" {
@@ -56,10 +51,11 @@ func TestOriginTooSlow(t *testing.T) {
 }
 
 // TestFailuresAreToldInTheVisitorsLanguage: with the id that the log has, and with
-// what the head says of it.
+// what the head says of it, for as long as the node is not ready.
 func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
+	notReady := errors.New("no peers yet")
 	f := serve(t, fakeRooms{}, http.HandlerFunc(echo), func(c *Config) {
-		c.Ready = func() error { return errors.New("not yet") }
+		c.Ready = func() error { return notReady }
 	})
 	for _, l := range lang.All() {
 		got := f.get("/", "Accept", "text/html", "Accept-Language", "xx, "+l.Tag()+";q=0.8, en;q=0.1")
@@ -68,7 +64,7 @@ func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
 			"<title>" + l.Text(lang.TitleUnreachable) + "</title>", "<p>" + l.Text(lang.MessageUnreachable) + "</p>",
 			"503 · <code>" + got.Header.Get("X-Request-Id") + "</code>",
 		} {
-			if got.StatusCode != 503 || !strings.Contains(got.body, want) {
+			if got.StatusCode != 503 || !strings.Contains(got.body, want) || strings.Contains(got.body, "peers") {
 				t.Errorf("%s: %d, want it to contain %s:\n%s", l.Tag(), got.StatusCode, want, got.body)
 			}
 		}
@@ -78,6 +74,10 @@ func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
 	}
 	if got := f.get("/", "Accept-Language", "xx"); !strings.Contains(got.body, `<html lang="en-US" dir="ltr">`) {
 		t.Errorf("a language that is not there: %s", got.body)
+	}
+	notReady = nil // between two requests, one of which follows the other
+	if got := f.get("/"); got.StatusCode != 200 {
+		t.Errorf("when ready: got %d", got.StatusCode)
 	}
 }
 
@@ -105,49 +105,49 @@ func tcpOrigin(t *testing.T, each func(c net.Conn, br *bufio.Reader)) string {
 	return "http://" + ln.Addr().String()
 }
 
+// TestOriginsThatMisbehave: what cannot be passed on is a 502. An origin that answers is there, also
+// if its answer is of no use, and is not ejected; one that does not is not there.
 func TestOriginsThatMisbehave(t *testing.T) {
 	for name, c := range map[string]struct {
-		says string
-		want func(got string) bool
+		says    string
+		ends    string // how what the client gets ends; "" for a 502
+		ejected bool
 	}{
-		"nothing":           {"", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"rubbish":           {"hello\r\n\r\n", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"half a head":       {"HTTP/1.1 200 OK\r\nX: ", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"an endless head":   {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("a", 2*bufferSize), func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"interims for ever": {strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 50), func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"101 unasked":       {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"a body until the end": {"HTTP/1.1 200 OK\r\n\r\nuntil the end", func(s string) bool {
-			return strings.HasPrefix(s, "HTTP/1.1 200 ") && strings.HasSuffix(s, "d\r\nuntil the end\r\n0\r\n\r\n")
-		}},
-		"HTTP/1.0": {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", func(s string) bool {
-			return strings.HasPrefix(s, "HTTP/1.1 200 ") && strings.HasSuffix(s, "\r\n\r\nok")
-		}},
-		"lengths that differ": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nhello", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"a coding":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"two codings":         {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", func(s string) bool { return strings.HasPrefix(s, "HTTP/1.1 502 ") }},
-		"a length and chunks": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", func(s string) bool {
-			return strings.HasSuffix(s, "\r\n\r\n5\r\nhello\r\n0\r\n\r\n") && !strings.Contains(s, "Content-Length")
-		}},
-		"a body cut short": {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", func(s string) bool {
-			return strings.Contains(s, "Content-Length: 9") && strings.HasSuffix(s, "hello")
-		}},
-		"chunks cut short": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", func(s string) bool {
-			return strings.HasPrefix(s, "HTTP/1.1 200 ") && !strings.HasSuffix(s, "0\r\n\r\n")
-		}},
-		"a second answer": {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", func(s string) bool {
-			return strings.HasSuffix(s, "ok")
-		}},
+		"nothing":              {"", "", true},
+		"rubbish":              {"hello\r\n\r\n", "", true},
+		"not HTTP":             {"220 mail.example ESMTP\r\n\r\n", "", true},
+		"half a head":          {"HTTP/1.1 200 OK\r\nX: ", "", true},
+		"an interim at most":   {"HTTP/1.1 103 Early Hints\r\n\r\n", "", true},
+		"an endless head":      {"HTTP/1.1 302 Found\r\nLocation: /?" + strings.Repeat("a", 2*bufferSize), "", false},
+		"a name of a field":    {"HTTP/1.1 200 OK\r\nX Y\r\nContent-Length: 2\r\n\r\nok", "", false},
+		"a status":             {"HTTP/1.1 abc OK\r\nContent-Length: 2\r\n\r\nok", "", false},
+		"interims for ever":    {strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 50), "", false},
+		"silent ones for ever": {strings.Repeat("HTTP/1.1 100 Continue\r\n\r\n", 50), "", false},
+		"after an interim":     {"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 xyz\r\n\r\n", "", false},
+		"101 unasked":          {"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "", false},
+		"two lengths":          {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3x\r\n\r\nok", "", false},
+		"lengths that differ":  {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nhello", "", false},
+		"a coding":             {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nhello", "", false},
+		"two codings":          {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "", false},
+		"a body until the end": {"HTTP/1.1 200 OK\r\n\r\nuntil the end", "d\r\nuntil the end\r\n0\r\n\r\n", false},
+		"HTTP/1.0":             {"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "\r\n\r\nok", false},
+		"a length and chunks":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
+		"a body cut short":     {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "Content-Length: 9\r\nConnection: close\r\n\r\nhello", false},
+		"chunks cut short":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "\r\n\r\n5\r\nhello\r\n", false},
+		"a second answer":      {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n\r\nok", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serveTo(t, nil, tcpOrigin(t, func(conn net.Conn, br *bufio.Reader) {
-				if _, err := http.ReadRequest(br); err == nil {
-					io.WriteString(conn, c.says)
+			f := serveTo(t, nil, newRawOrigin(t, c.says).url, func(c *Config) {
+				c.Passive = upstream.Passive{Failures: 2, Ejection: time.Hour, EjectionMax: time.Hour}
+			})
+			for range 3 {
+				got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+				if c.ends == "" && !strings.Contains(got, "HTTP/1.1 502 ") || c.ends != "" && (!strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.HasSuffix(got, c.ends)) {
+					t.Fatalf("got %.300q", got)
 				}
-			}))
-			for range 2 {
-				if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !c.want(got) {
-					t.Errorf("got %q", got)
-				}
+			}
+			if s := f.front.Origins()[0].Origins[0]; (s.State == "ejected") != c.ejected {
+				t.Errorf("the origin is %q after %d failures: %s", s.State, s.Failures, s.Reason)
 			}
 		})
 	}
@@ -206,23 +206,6 @@ func TestClosedOriginConnectionsAreNotUsed(t *testing.T) {
 			t.Fatalf("request %d: got %d", i, got.StatusCode)
 		}
 		<-closed // a request before that is lost by any proxy that sends once
-	}
-}
-
-func TestRequestsAreNotSentTwice(t *testing.T) {
-	var asked atomic.Int32
-	f := serveTo(t, nil, tcpOrigin(t, func(_ net.Conn, br *bufio.Reader) {
-		if _, err := http.ReadRequest(br); err == nil {
-			asked.Add(1)
-		}
-	}))
-	for i, method := range []string{"GET", "PUT", "HEAD", "POST"} {
-		if got := f.do(method, "/", nil); got.StatusCode != 502 {
-			t.Errorf("%s: got %d", method, got.StatusCode)
-		}
-		if n := asked.Load(); n != int32(i+1) {
-			t.Errorf("%s: the origin was asked %d times", method, n-int32(i))
-		}
 	}
 }
 

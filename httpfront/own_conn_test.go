@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -94,23 +93,10 @@ func (s *loginSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "you are %s", s.is[conn])
 }
 
-// loginClient is a connection of somebody.
-type loginClient struct {
-	t    *testing.T
-	conn net.Conn
-	br   *bufio.Reader
-}
-
-func (f *front) asSomebody(t *testing.T) *loginClient {
-	t.Helper()
-	conn := f.dial()
-	return &loginClient{t, conn, bufio.NewReader(conn)}
-}
-
-// ask sends a request, with credentials if there are any, and returns the code and what the
+// login sends a request, with credentials if there are any, and returns the code and what the
 // site says.
-func (c *loginClient) ask(method, path, credentials string) string {
-	c.t.Helper()
+func (c *conn) login(method, path, credentials string) string {
+	c.tb.Helper()
 	if credentials != "" {
 		credentials = "Authorization: " + credentials + "\r\n"
 	}
@@ -119,17 +105,8 @@ func (c *loginClient) ask(method, path, credentials string) string {
 		body = "item"
 		credentials += "Content-Length: 4\r\n"
 	}
-	fmt.Fprintf(c.conn, "%s %s HTTP/1.1\r\nHost: intranet.example\r\n%s\r\n%s", method, path, credentials, body)
-	resp, err := http.ReadResponse(c.br, &http.Request{Method: method})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return fmt.Sprint(resp.StatusCode, " ", string(text))
+	got := c.ask(method, method+" "+path+" HTTP/1.1\r\nHost: intranet.example\r\n"+credentials+"\r\n"+body)
+	return fmt.Sprint(got.StatusCode, " ", got.body)
 }
 
 // TestALoginOfAConnectionIsItsClients: nobody else is taken for who has logged in.
@@ -137,46 +114,46 @@ func TestALoginOfAConnectionIsItsClients(t *testing.T) {
 	for _, scheme := range []string{"NTLM", "Negotiate", "ntlm"} {
 		t.Run(scheme, func(t *testing.T) {
 			s, f := serveLogins(t)
-			alice, ben := f.asSomebody(t), f.asSomebody(t)
+			alice, ben := f.dial(), f.dial()
 			stranger := func() {
 				t.Helper()
 				for _, path := range []string{"/", "/long"} {
 					for _, method := range []string{"GET", "POST"} {
-						if got := f.asSomebody(t).ask(method, path, ""); got != "401 " {
+						if got := f.dial().login(method, path, ""); got != "401 " {
 							t.Errorf("a stranger who sends %s %s gets %q", method, path, got)
 						}
 					}
 				}
 			}
 			// Both at once.
-			for _, c := range []*loginClient{alice, ben} {
-				if got := c.ask("GET", "/", scheme+" hello"); got != "401 " {
+			for _, c := range []*conn{alice, ben} {
+				if got := c.login("GET", "/", scheme+" hello"); got != "401 " {
 					t.Fatalf("begun: %q", got)
 				}
 			}
 			stranger()
-			for name, c := range map[string]*loginClient{"alice": alice, "ben": ben} {
-				if got := c.ask("GET", "/", scheme+" answer-of-"+name); got != "200 you are "+name {
+			for name, c := range map[string]*conn{"alice": alice, "ben": ben} {
+				if got := c.login("GET", "/", scheme+" answer-of-"+name); got != "200 you are "+name {
 					t.Fatalf("%s logs in: %q", name, got)
 				}
 			}
 			stranger()
-			for name, c := range map[string]*loginClient{"alice": alice, "ben": ben} {
+			for name, c := range map[string]*conn{"alice": alice, "ben": ben} {
 				for _, method := range []string{"GET", "POST", "GET"} {
-					if got := c.ask(method, "/", ""); got != "200 you are "+name {
+					if got := c.login(method, "/", ""); got != "200 you are "+name {
 						t.Errorf("%s, %s: %q", name, method, got)
 					}
 				}
-				if got := c.ask("HEAD", "/", ""); got != "200 " {
+				if got := c.login("HEAD", "/", ""); got != "200 " {
 					t.Errorf("%s, HEAD: %q", name, got)
 				}
-				if got := c.ask("GET", "/long", ""); got != "200 you are "+name {
+				if got := c.login("GET", "/long", ""); got != "200 you are "+name {
 					t.Errorf("%s, a long answer: %q", name, got)
 				}
 			}
 			stranger()
-			alice.conn.Close()
-			ben.conn.Close()
+			alice.Close()
+			ben.Close()
 			waitFor(t, "the connections to the site are closed with those of their clients", func() bool { return s.connections() == 0 })
 			stranger()
 		})
@@ -185,14 +162,14 @@ func TestALoginOfAConnectionIsItsClients(t *testing.T) {
 
 // TestALoginThroughAProxyIsNobodys: its connection brings requests of many.
 func TestALoginThroughAProxyIsNobodys(t *testing.T) {
-	_, f := serveLogins(t, func(c *Config) { c.TrustedProxies = loopback })
-	c := f.asSomebody(t)
-	c.ask("GET", "/", "NTLM hello")
-	if got := c.ask("GET", "/", "NTLM answer-of-alice"); got != "401 " {
+	_, f := serveLogins(t, trustLoopback)
+	c := f.dial()
+	c.login("GET", "/", "NTLM hello")
+	if got := c.login("GET", "/", "NTLM answer-of-alice"); got != "401 " {
 		t.Errorf("a login: %q", got)
 	}
 	for range 3 {
-		if got := c.ask("GET", "/", ""); got != "401 " {
+		if got := c.login("GET", "/", ""); got != "401 " {
 			t.Errorf("who comes next by it: %q", got)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // TestOnlyPreflightsPassARoom: anybody can send OPTIONS, and many sites answer it as GET.
 func TestOnlyPreflightsPassARoom(t *testing.T) {
 	const origin, method = "Origin: https://other.example\r\n", "Access-Control-Request-Method: PUT\r\n"
-	f := serve(t, fakeRooms{"/room", newRoom(never)}, http.HandlerFunc(echo), func(c *Config) { c.TrustedProxies = loopback })
+	f := serve(t, fakeRooms{"/room", newRoom(never)}, http.HandlerFunc(echo), trustLoopback)
 	for what, c := range map[string]struct {
 		fields string
 		passes bool

@@ -21,9 +21,7 @@ func previews(t *testing.T, rooms ...room.Settings) string {
 	t.Helper()
 	f := judges(t, fakeRooms{})
 	for _, s := range rooms {
-		if err := f.Configure(s); err != nil {
-			t.Fatal(err)
-		}
+		configure(t, f, s)
 	}
 	srv := httptest.NewServer(status.New(status.Config{
 		Status: func() node.Status { return node.Status{} }, Logger: testLogger(t), Page: f.Page,

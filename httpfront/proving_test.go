@@ -111,10 +111,9 @@ func TestJudgeBringsAProof(t *testing.T) {
 }
 
 func TestProofHeaderIsChecked(t *testing.T) {
-	for _, name := range []string{"Host", "cookie", "Connection", "Content-Length", "Two Words", "X:", "Transfer-Encoding"} {
-		_, err := New(Config{Rooms: fakeRooms{}, Keys: newKeys(t), ProofHeader: name})
-		if err == nil || !strings.Contains(err.Error(), "proof header") {
-			t.Errorf("%q: %v", name, err)
+	for _, name := range []string{"Host", "cookie", "Connection", "Content-Length", "Two Words", "X:", "Transfer-Encoding", "Proxy-X", ""} {
+		if isFieldName(name) {
+			t.Errorf("%q may hold proofs", name)
 		}
 	}
 }

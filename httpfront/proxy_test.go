@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -109,28 +108,10 @@ func TestPassesDoNotReachTheOrigin(t *testing.T) {
 	}
 }
 
-func TestCookieNameUnderTLS(t *testing.T) {
-	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo), func(c *Config) {
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
-	})
-	if c := f.get("/", "X-Forwarded-Proto", "https").Cookies(); len(c) != 1 || c[0].Name != "__Host-ropeline" || !c[0].Secure || c[0].Path != "/" || c[0].Domain != "" {
-		t.Errorf("behind a proxy that speaks TLS: got %v", c)
-	}
-	if c := f.get("/", "X-Forwarded-Proto", "http").Cookies(); len(c) != 1 || c[0].Name != "ropeline" || c[0].Secure {
-		t.Errorf("behind a proxy that does not: got %v", c)
-	}
-}
-
 func TestOwnTLS(t *testing.T) {
-	cert := httptest.NewTLSServer(nil)
-	defer cert.Close()
-	f := serve(t, fakeRooms{path: "/wait", room: newRoom(never)}, http.HandlerFunc(echo), func(c *Config) {
-		c.TLS = &tls.Config{Certificates: cert.TLS.Certificates}
-	})
-	client := &http.Client{Transport: cert.Client().Transport.(*http.Transport).Clone()}
-	defer client.CloseIdleConnections()
+	f := serveTLS(t, fakeRooms{path: "/wait", room: newRoom(never)})
 	for range 3 {
-		resp, err := client.Get("https://" + f.addr + "/wait")
+		resp, err := f.client.Get("https://" + f.addr + "/wait")
 		if err != nil {
 			t.Fatal(err)
 		}

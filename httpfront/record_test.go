@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -158,7 +157,7 @@ func TestRecordLastsAsLongAsTheAnswer(t *testing.T) {
 	}), w.watch)
 	c := f.dial()
 	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	resp := readResponse(t, bufio.NewReader(c), "GET")
+	resp := c.response("GET")
 	b := make([]byte, 5)
 	if _, err := io.ReadFull(resp.Body, b); err != nil {
 		t.Fatal(err)
@@ -184,12 +183,8 @@ func TestRecordLastsAsLongAsTheAnswer(t *testing.T) {
 // TestRecordOfATunnel: a connection that was upgraded is one request, which ends with it.
 func TestRecordOfATunnel(t *testing.T) {
 	var w witness
-	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(upgrade), w.watch)
-	c := f.dial()
-	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n")
-	if resp := readResponse(t, bufio.NewReader(c), "GET"); resp.StatusCode != 101 {
-		t.Fatalf("got %d", resp.StatusCode)
-	}
+	f := serveTo(t, fakeRooms{room: newRoom(always)}, socketOrigin(t), w.watch)
+	c := upgraded(t, f, "/")
 	if _, n := f.front.Load(); n != 1 {
 		t.Errorf("%d requests are under way, want 1", n)
 	}
@@ -197,17 +192,6 @@ func TestRecordOfATunnel(t *testing.T) {
 	if got, line := w.next(t, 1); got.outcome != Admitted || !strings.Contains(line, `" 101 - "`) {
 		t.Errorf("counted as %+v, logged as %s", got, line)
 	}
-}
-
-// upgrade answers like a WebSocket that says everything back.
-func upgrade(w http.ResponseWriter, _ *http.Request) {
-	c, rw, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-	io.Copy(c, rw)
 }
 
 // TestRecordOfAQuestion: requests that other proxies ask about are counted, and have no line:

@@ -105,14 +105,6 @@ func newScripted(t *testing.T, name, script string) *scripted {
 // TestRetries sends a request to the origin "a", which is as the script says,
 // before it would come to "b", which is well.
 func TestRetries(t *testing.T) {
-	refused := func(t *testing.T) string {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		return "http://" + l.Addr().String()
-	}
 	for _, tt := range []struct {
 		name    string
 		script  string // "" if nobody listens
@@ -126,6 +118,9 @@ func TestRetries(t *testing.T) {
 		{"refused", "", false, "GET", "", 200, 0, true},
 		{"refused, with a body", "", false, "POST", "x", 200, 0, true},
 		{"closed on a new connection", "c", false, "GET", "", 502, 1, false},
+		{"closed on a new connection", "c", false, "HEAD", "", 502, 1, false},
+		{"closed on a new connection", "c", false, "PUT", "", 502, 1, false},
+		{"closed on a new connection", "c", false, "POST", "", 502, 1, false},
 		{"closed on an old one", "oc", true, "GET", "", 200, 1, true},
 		{"closed on an old one", "oc", true, "DELETE", "", 200, 1, true},
 		{"closed on an old one", "oc", true, "PROPFIND", "", 200, 1, true},
@@ -137,10 +132,8 @@ func TestRetries(t *testing.T) {
 		{"no answer", "h", false, "GET", "", 504, 1, false},
 	} {
 		t.Run(tt.name+" "+tt.method, func(t *testing.T) {
-			a, b := &scripted{}, newScripted(t, "b", "o")
-			if tt.script == "" {
-				a.url = refused(t)
-			} else {
+			a, b := &scripted{url: nowhere}, newScripted(t, "b", "o")
+			if tt.script != "" {
 				a = newScripted(t, "a", tt.script)
 			}
 			f := serveTo(t, nil, "", func(c *Config) {
@@ -203,12 +196,7 @@ func TestUploadsGoElsewhereWhole(t *testing.T) {
 		fmt.Fprint(w, n, err)
 	})
 	f := serve(t, nil, sum, func(c *Config) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close()
-		c.Origins.Servers = append(c.Origins.Servers, origins(t, "http://"+l.Addr().String()+" weight=1000").Servers...)
+		c.Origins.Servers = append(c.Origins.Servers, origins(t, nowhere+" weight=1000").Servers...)
 	})
 	for range 2 {
 		if got := f.do("POST", "/", zeros(size)); got.body != fmt.Sprint(size, nil) {
@@ -222,16 +210,11 @@ func TestUploadsGoElsewhereWhole(t *testing.T) {
 
 func TestUpgradesGoElsewhere(t *testing.T) {
 	f := serveTo(t, nil, "", func(c *Config) {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Close()
-		c.Origins = origins(t, "http://"+l.Addr().String()+" weight=1000", socketOrigin(t))
+		c.Origins = origins(t, nowhere+" weight=1000", socketOrigin(t))
 	})
 	c := f.dial()
 	fmt.Fprintf(c, upgradeHead, "/")
-	if resp := readResponse(t, bufio.NewReader(c), "GET"); resp.StatusCode != 101 {
+	if resp := c.response("GET"); resp.StatusCode != 101 {
 		t.Errorf("got %d", resp.StatusCode)
 	}
 }

@@ -16,9 +16,7 @@ import (
 func configured(tb testing.TB, r *fakeRoom, change ...func(*Config)) *front {
 	tb.Helper()
 	f := serve(tb, fakeRooms{"/", r}, http.HandlerFunc(echo), change...)
-	if err := f.front.Configure(r.settings); err != nil {
-		tb.Fatal(err)
-	}
+	configure(tb, f.front, r.settings)
 	return f
 }
 
@@ -70,9 +68,7 @@ func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
 
 	r.settings.Front = room.Front{NoJSON: true}
 	r.settings.Events = nil
-	if err := f.front.Configure(r.settings); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f.front, r.settings)
 	event = "sale"
 	got := f.get("/", "Accept", "application/json", "Accept-Language", "")
 	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.body, `<html lang="en-US"`) || strings.Contains(got.body, "sold out") ||
@@ -86,9 +82,7 @@ func TestRoomsThatWereNotConfiguredHaveTheBuiltInPage(t *testing.T) {
 	f := configured(t, r)
 	other := newRoom(never)
 	other.settings.Name, other.settings.Front.Message = "other", "Not mine"
-	if err := f.front.Configure(other.settings); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f.front, other.settings)
 	if got := f.get("/"); !strings.Contains(got.body, "<main") || strings.Contains(got.body, "Not mine") {
 		t.Errorf("got %s", got.body)
 	}
@@ -193,9 +187,7 @@ func TestPagesByName(t *testing.T) {
 	if _, err := f.Page("shop", ""); err == nil || !strings.Contains(err.Error(), "there are none") {
 		t.Errorf("without rooms: %v", err)
 	}
-	if err := f.Configure(r.settings); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f, r.settings)
 	ofRoom, err := f.Page("shop", "")
 	ofEvent, eventErr := f.Page("shop", "sale")
 	if err := errors.Join(err, eventErr); err != nil || ofRoom == ofEvent {
@@ -206,9 +198,7 @@ func TestPagesByName(t *testing.T) {
 	}
 	other := r.settings
 	other.Name = "other"
-	if err := f.Configure(other); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f, other)
 	for _, tt := range []struct{ room, event, want string }{
 		{"", "", "which room is missing; there are other, shop"},
 		{"shoe", "", `there is no room "shoe"; there are other, shop`},

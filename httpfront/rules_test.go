@@ -83,7 +83,7 @@ func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 		"other proxies": func(c *Config) {
 			c.CountryHeader, c.TrustedProxies = "X-Country", []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 		},
-		"no header": func(c *Config) { c.TrustedProxies = loopback },
+		"no header": trustLoopback,
 	} {
 		f := configured(t, ruled(`ip.src.country eq "DE"`), change)
 		if got := f.get("/", "X-Country", "DE"); got.Header.Get(stateField) != "waiting" {
@@ -107,9 +107,7 @@ func TestNobodyWhoAsksChoosesACountry(t *testing.T) {
 	} {
 		r := ruled(`ip.src.country eq "CH"`)
 		f := judges(t, fakeRooms{"/", r}, c.change)
-		if err := f.Configure(r.settings); err != nil {
-			t.Fatal(err)
-		}
+		configure(t, f, r.settings)
 		if a := f.Judge(asks("GET", "/", c.sends, "CH")); a.Outcome != c.want {
 			t.Errorf("%s: %v, want %v", name, a.Outcome, c.want)
 		}
@@ -169,9 +167,7 @@ func TestRulesAreTriedInTurn(t *testing.T) {
 func TestOtherProxiesAreToldOfRules(t *testing.T) {
 	r := ruled(`http.request.uri.path eq "/free" and http.request.headers["x-app"][0] eq "3"`)
 	f := judges(t, fakeRooms{"/", r})
-	if err := f.Configure(r.settings); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f, r.settings)
 	q := asks("GET", "/free?a", "X-App", "3")
 	for _, q.Cookie = range []string{"", "ropeline=x; Path=/"} {
 		if a := f.Judge(q); a.Outcome != Admitted || a.Cookie != "" {

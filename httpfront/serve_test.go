@@ -18,23 +18,6 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// askOn sends a request on c and reads the answer to it.
-func askOn(t *testing.T, c net.Conn, br *bufio.Reader, request, method string) reply {
-	t.Helper()
-	if _, err := io.WriteString(c, request); err != nil {
-		t.Fatal(err)
-	}
-	resp := readResponse(t, br, method)
-	if resp.StatusCode == http.StatusContinue {
-		resp = readResponse(t, br, method)
-	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatalf("after %q: %v", b, err)
-	}
-	return reply{resp, string(b)}
-}
-
 // TestPipelinedRequestsAreAnsweredInOrder, whatever of them is read at once.
 func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -59,7 +42,6 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	for _, cut := range []int{0, 1, 10, 40, 64, bufferSize - 1, bufferSize, bufferSize + 1} {
 		t.Run(fmt.Sprint(cut), func(t *testing.T) {
 			conn := f.dial()
-			br := bufio.NewReader(conn)
 			sent := make(chan error, 1)
 			go func() {
 				var err error
@@ -78,7 +60,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 			}()
 			for i := range want {
 				method, _, _ := strings.Cut(want[i], " ")
-				resp := readResponse(t, br, method)
+				resp := conn.response(method)
 				b, err := io.ReadAll(resp.Body)
 				if err != nil || string(b) != want[i] {
 					t.Fatalf("answer %d is %.60q, %v; want %.60q", i, b, err, want[i])
@@ -141,15 +123,13 @@ func siteOfAllKinds(w http.ResponseWriter, r *http.Request) {
 func answerTo(t *testing.T, f *front, head string, warm bool) string {
 	t.Helper()
 	c := f.dial()
-	defer c.Close()
-	br := bufio.NewReader(c)
 	if warm {
-		askOn(t, c, br, "GET /warm HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
+		c.ask("GET", "GET /warm HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
 	if _, err := io.WriteString(c, head); err != nil {
 		t.Fatal(err)
 	}
-	resp, err := http.ReadResponse(br, nil)
+	resp, err := http.ReadResponse(c.br, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -202,7 +182,7 @@ func TestNoAnswerDependsOnWhatAConnectionRemembers(t *testing.T) {
 	}
 }
 
-// TestShutdownEndsWhatIsIdle, and lets a request end.
+// TestShutdownEndsWhatIsIdle, lets nobody else in, and has a request end.
 func TestShutdownEndsWhatIsIdle(t *testing.T) {
 	arrived, release := make(chan struct{}), make(chan struct{})
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,25 +193,31 @@ func TestShutdownEndsWhatIsIdle(t *testing.T) {
 		io.WriteString(w, "done")
 	}))
 	c, idle := f.dial(), f.dial()
-	br, brIdle := bufio.NewReader(c), bufio.NewReader(idle)
 	for range 2 {
-		askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
-		askOn(t, idle, brIdle, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
+		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		idle.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
 	io.WriteString(c, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
 	<-arrived
 	stopped := make(chan struct{})
 	go func() { f.stop(); close(stopped) }()
-	if b, err := brIdle.ReadByte(); err != io.EOF { // when it closes what is idle
+	if b, err := idle.br.ReadByte(); err != io.EOF { // when it closes what is idle
 		t.Errorf("read %q, %v on an idle connection", b, err)
 	}
+	waitFor(t, "the listener to close", func() bool {
+		c, err := net.Dial("tcp", f.addr)
+		if err == nil {
+			c.Close()
+		}
+		return err != nil
+	})
 	close(release)
-	resp := readResponse(t, br, "GET")
+	resp := c.response("GET")
 	expect(t, resp.Body, "done")
 	if !resp.Close {
 		t.Error("the client is not told that the connection ends, and would lose its next request")
 	}
-	if b, err := br.ReadByte(); err != io.EOF {
+	if b, err := c.br.ReadByte(); err != io.EOF {
 		t.Errorf("read %q, %v after the answer", b, err)
 	}
 	<-stopped
@@ -248,11 +234,10 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 		return always(p, known, now)
 	})}, http.HandlerFunc(echo), func(c *Config) { c.Requests, c.Logger = deaf{}, log.logger() })
 	c := f.dial()
-	br := bufio.NewReader(c)
-	askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
+	c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	panics.Store(true)
-	got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
-	if got.StatusCode != http.StatusInternalServerError || !got.Close || !log.has("the test says so") {
+	got := c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	if got.StatusCode != http.StatusInternalServerError || !got.Close || !log.has("the test says so") || strings.Contains(got.body, "the test") {
 		t.Errorf("got %d, close %v, log %s", got.StatusCode, got.Close, log.text())
 	}
 	waitFor(t, "it to end", func() bool {
@@ -269,10 +254,9 @@ func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(siteOfAllKinds), func(c *Config) { c.Requests = deaf{} })
 	for range 50 {
 		c := f.dial()
-		br := bufio.NewReader(c)
-		askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
+		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 		io.WriteString(c, "GET /long HTTP/1.1\r\nHost: a\r\n\r\n")
-		c.(*net.TCPConn).SetLinger(0)
+		c.SetLinger(0)
 		c.Close()
 	}
 	waitFor(t, "all to end", func() bool {
@@ -281,30 +265,17 @@ func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestALimitOfRequestsHolds on one connection.
-func TestALimitOfRequestsHolds(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Limits.Requests = 5 })
-	c := f.dial()
-	br := bufio.NewReader(c)
-	for i := 1; i <= 5; i++ {
-		if got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); got.Close != (i == 5) {
-			t.Errorf("request %d: close %v", i, got.Close)
-		}
-	}
-}
-
 // TestIdleConnectionsEnd after as long as was said, each time.
 func TestIdleConnectionsEnd(t *testing.T) {
 	const idle = 300 * time.Millisecond
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Idle, c.Limits.Requests = idle, 1e9 })
 	c := f.dial()
-	br := bufio.NewReader(c)
 	var last time.Time
 	for begun := time.Now(); time.Since(begun) < 2*idle; {
 		last = time.Now()
-		askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET")
+		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
-	if _, err := br.ReadByte(); err != io.EOF || time.Since(last) < idle {
+	if _, err := c.br.ReadByte(); err != io.EOF || time.Since(last) < idle {
 		t.Errorf("%v after %v, want the end after %v", err, time.Since(last), idle)
 	}
 }
@@ -363,11 +334,10 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 	for i := range 8 {
 		c := f.dial()
 		wg.Go(func() {
-			br := bufio.NewReader(c)
 			for j := range 200 {
 				name := fmt.Sprintf("%d-%d", i, j)
 				io.WriteString(c, "GET /"+name+" HTTP/1.1\r\nHost: a\r\n\r\n")
-				resp, err := http.ReadResponse(br, nil)
+				resp, err := http.ReadResponse(c.br, nil)
 				if err != nil {
 					t.Error(err)
 					return
@@ -383,9 +353,10 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 	wg.Wait()
 }
 
-// TestEarlyHintsArePassedOn to clients that know of them.
+// TestEarlyHintsArePassedOn to clients that know of them, without a length (RFC 9110, 8.6).
 func TestEarlyHintsArePassedOn(t *testing.T) {
-	o := newRawOrigin(t, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x\r\nX: 1\r\n\r\n"+okAnswer)
+	o := newRawOrigin(t, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x\r\nX: 1\r\n"+
+		"Content-Length: 5\r\nContent-Length: 5, 5\r\n\r\n"+okAnswer)
 	f := serveTo(t, nil, o.url)
 	const hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\n"
 	if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, hints) {
@@ -401,30 +372,10 @@ func TestWhoMustWaitIsToldBeforeTheBody(t *testing.T) {
 	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
 	for name, fields := range map[string]string{"short": "Content-Length: 5\r\n", "long": "Content-Length: 5000000\r\n", "chunks": "Transfer-Encoding: chunked\r\n"} {
 		c := f.dial()
-		br := bufio.NewReader(c)
 		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+fields+"\r\n")
-		if resp := readResponse(t, br, "POST"); resp.Header.Get(stateField) != stateWaiting || resp.Close != (name == "long") {
+		if resp := c.response("POST"); resp.Header.Get(stateField) != stateWaiting || resp.Close != (name == "long") {
 			t.Errorf("%s: got %d %v, close %v", name, resp.StatusCode, resp.Header, resp.Close)
 		}
-	}
-}
-
-// TestWhatIsLeftOfABodyIsNoRequest: the next one starts behind it.
-func TestWhatIsLeftOfABodyIsNoRequest(t *testing.T) {
-	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
-	c := f.dial()
-	br := bufio.NewReader(c)
-	inner := "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
-	for _, request := range []string{
-		fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", len(inner), inner),
-		fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(inner), inner),
-	} {
-		if got := askOn(t, c, br, request, "POST"); got.StatusCode != http.StatusTooManyRequests || got.Close {
-			t.Errorf("got %d, close %v", got.StatusCode, got.Close)
-		}
-	}
-	if got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "GET"); got.StatusCode != http.StatusOK {
-		t.Errorf("then: got %d", got.StatusCode)
 	}
 }
 
@@ -461,24 +412,12 @@ func FuzzOriginHead(f *testing.F) {
 	})
 }
 
-// RFC 9110, 8.6: no Content-Length in a 1xx.
-func TestInterimAnswersHaveNoLength(t *testing.T) {
-	o := newRawOrigin(t, "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nContent-Length: 5\r\nContent-Length: 5, 5\r\n\r\n"+okAnswer)
-	f := serveTo(t, nil, o.url)
-	got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	interim, _, _ := strings.Cut(got, "\r\n\r\n")
-	if strings.Contains(interim, "Content-Length") {
-		t.Errorf("the 103 has a length: %q", interim)
-	}
-}
-
 // A request without a body has nothing to wait with.
 func TestExpectWithoutABodyKeepsTheConnection(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo))
 	c := f.dial()
-	br := bufio.NewReader(c)
 	for range 2 {
-		got := askOn(t, c, br, "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n", "GET")
+		got := c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n")
 		if got.Close {
 			t.Fatal("the connection is closed")
 		}

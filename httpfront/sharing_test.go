@@ -19,9 +19,7 @@ func newShared(t *testing.T, sharing room.Sharing) (c *crowded, pass string) {
 	c = newCrowded(t, room.NewVisitors{})
 	s := smallRoom()
 	s.Front.Sharing = sharing
-	if err := c.front.Configure(s); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, c.front, s)
 	a := c.ask("192.0.2.1", "")
 	if a.Outcome != Admitted || a.Cookie == "" {
 		t.Fatalf("got %+v", a)
@@ -80,9 +78,7 @@ func TestAWaitingPassIsSharedLikeItsSession(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{})
 	s := smallRoom()
 	s.Front.Sharing = room.Sharing{Action: room.SharedQueue, Addresses: 4}
-	if err := c.front.Configure(s); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, c.front, s)
 	c.fill()
 	w := c.ask("192.0.2.1", "")
 	if w.Outcome != Queued || w.Cookie == "" {
@@ -110,9 +106,7 @@ func TestSharedPassesAreCounted(t *testing.T) {
 	r := newRoom(always)
 	r.settings.Front.Sharing = room.Sharing{Action: room.SharedLog, Addresses: 2}
 	f := judges(t, fakeRooms{room: r})
-	if err := f.Configure(r.settings); err != nil {
-		t.Fatal(err)
-	}
+	configure(t, f, r.settings)
 	req, keys, s := admittedRequest(t, room.Binding{})
 	for i := range 9 {
 		req.via.Client = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})

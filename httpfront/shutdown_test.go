@@ -1,46 +1,18 @@
 package httpfront
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 	"time"
 )
 
-func TestShutdownLetsRequestsEnd(t *testing.T) {
-	arrived, release := make(chan struct{}), make(chan struct{})
-	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(arrived)
-		<-release
-		w.Write([]byte("done"))
-	}))
-	answered := make(chan reply, 1)
-	go func() { answered <- f.get("/") }()
-	<-arrived
-	stopped := make(chan struct{})
-	go func() { f.stop(); close(stopped) }()
-	waitFor(t, "the listener to close", func() bool {
-		c, err := net.Dial("tcp", f.addr)
-		if err == nil {
-			c.Close()
-		}
-		return err != nil
-	})
-	close(release)
-	if got := <-answered; got.StatusCode != 200 || got.body != "done" {
-		t.Errorf("got %d %q", got.StatusCode, got.body)
-	}
-	<-stopped
-}
-
 // TestShutdownServesWhatHasBegun finishes a request whose head was on its way
 // when the front was told to stop, and refuses an upgrade, which would not last.
 func TestShutdownServesWhatHasBegun(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t))
-	var conns []net.Conn
+	var conns []*conn
 	heads := []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(upgradeHead, "/")}
 	for _, head := range heads {
 		c := f.dial()
@@ -53,7 +25,7 @@ func TestShutdownServesWhatHasBegun(t *testing.T) {
 	waitFor(t, "the front to stop", f.front.draining.Load)
 	for i, want := range []int{200, 503} {
 		io.WriteString(conns[i], heads[i][20:])
-		resp := readResponse(t, bufio.NewReader(conns[i]), "GET")
+		resp := conns[i].response("GET")
 		if resp.StatusCode != want || !resp.Close {
 			t.Errorf("request %d: got %d, close %v, want %d and a close", i, resp.StatusCode, resp.Close, want)
 		}
@@ -73,8 +45,7 @@ func TestShutdownLetsOldClientsEnd(t *testing.T) {
 	}))
 	c := f.dial()
 	io.WriteString(c, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
-	br := bufio.NewReader(c)
-	resp := readResponse(t, br, "GET")
+	resp := c.response("GET")
 	expect(t, resp.Body, "one ")
 	stopped := make(chan struct{})
 	go func() { f.stop(); close(stopped) }()
@@ -128,11 +99,10 @@ func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Drain = time.Hour })
 	c := f.dial()
 	io.WriteString(c, "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n")
-	br := bufio.NewReader(c)
-	if resp := readResponse(t, br, "GET"); resp.StatusCode != 400 {
+	if resp := c.response("GET"); resp.StatusCode != 400 {
 		t.Fatal(resp.StatusCode)
 	}
-	io.Copy(io.Discard, br) // up to where the front says no more, and lingers
+	io.Copy(io.Discard, c.br) // up to where the front says no more, and lingers
 	ctx := t.Context()
 	go func() {
 		for ctx.Err() == nil {

@@ -99,10 +99,13 @@ func TestNothingIsSmuggled(t *testing.T) {
 	for name, c := range smugglingCases() {
 		t.Run(name, func(t *testing.T) {
 			w := newWire(t)
-			f := serveTo(t, nil, w.url)
+			f := serveTo(t, nil, w.url, func(c *Config) { c.Limits.Body = 1000 })
 			got := f.raw(c.raw + next)
 			if codes := codesOf(got); codes != c.codes {
 				t.Errorf("answered with %s, want %s: %q", codes, c.codes, got)
+			}
+			if c.codes != "200 200" && !strings.Contains(got, "\r\nConnection: close\r\n") {
+				t.Errorf("the connection is not announced to close: %q", got)
 			}
 			sent := w.skeleton()
 			if strings.Contains(sent, "/hidden") {
@@ -158,6 +161,13 @@ func smugglingCases() map[string]smuggling {
 		"Content-Length: 1e1\r\n":                                       400,
 		"Content-Length: 5.0\r\n":                                       400,
 		"Content-Length: \"5\"\r\n":                                     400,
+		"Content-Length: +3\r\n":                                        400,
+		"Content-Length: -3\r\n":                                        400,
+		"Content-Length: 0x3\r\n":                                       400,
+		"Content-Length:\r\n":                                           400,
+		"Content-Length: 99999999999999999999\r\n":                      400,
+		"Transfer-Encoding: identity\r\n":                               400,
+		"Transfer-Encoding:\tchunked\x0b\r\n":                           400,
 		"Transfer-Encoding: xchunked\r\n":                               400,
 		"Transfer-Encoding: chunked, chunked\r\n":                       400,
 		"Transfer-Encoding: chunked, identity\r\n":                      400,
@@ -228,6 +238,7 @@ func smugglingCases() map[string]smuggling {
 		"size with _":                 "0_5\r\nhello\r\n0\r\n\r\n",
 		"space before size":           " 5\r\nhello\r\n0\r\n\r\n",
 		"no size":                     "\r\nhello\r\n0\r\n\r\n",
+		"no digits":                   "xyz\r\n" + hidden,
 		"size of 64 bits":             "10000000000000005\r\nhello\r\n0\r\n\r\n",
 		"size that overflows":         "ffffffffffffffff\r\nhello\r\n0\r\n\r\n",
 		"many zeros":                  strings.Repeat("0", 64) + "5\r\nhello\r\n0\r\n\r\n",
@@ -271,6 +282,15 @@ func smugglingCases() map[string]smuggling {
 		"space before a field": "GET / HTTP/1.1\r\n Host: good\r\n\r\n",
 		"bytes in a name":      "GET / HTTP/1.1\r\nHost: good\r\n\xc3\xa4: y\r\n\r\n",
 		"brackets in a name":   "GET / HTTP/1.1\r\nHost: good\r\nX[]: y\r\n\r\n",
+		"fold with a space":    "GET / HTTP/1.1\r\nHost: good\r\nX: a\r\n b\r\n\r\n",
+		"CR in a name":         "GET / HTTP/1.1\r\nHost: good\r\nX\r: a\r\n\r\n",
+		"no name":              "GET / HTTP/1.1\r\nHost: good\r\n: a\r\n\r\n",
+		"no colon":             "GET / HTTP/1.1\r\nHost: good\r\nX\r\n\r\n",
+		"name with a space":    "GET / HTTP/1.1\r\nHost: good\r\nX Y: a\r\n\r\n",
+		"address, empty host":  "GET http://good/ HTTP/1.0\r\nHost:\r\n\r\n",
+		"address, no host":     "GET http://good/ HTTP/1.1\r\n\r\n",
+		"address of no host":   "GET http:///a HTTP/1.0\r\n\r\n",
+		"user in an address":   "GET http://a@good/ HTTP/1.0\r\n\r\n",
 	} {
 		refuse("head: "+name, raw, 400)
 	}
@@ -304,6 +324,8 @@ func smugglingCases() map[string]smuggling {
 		"CONNECT good:80 HTTP/1.1\r\n": 501,
 		"TRACE / HTTP/1.1\r\n":         501,
 		"get / HTTP/1.1\r\n":           501,
+		"Get / HTTP/1.1\r\n":           501,
+		"PRI / HTTP/1.1\r\n":           501,
 		"GET\x00 / HTTP/1.1\r\n":       400,
 		"G\xc3\x8bT / HTTP/1.1\r\n":    400,
 		"PRI * HTTP/2.0\r\n":           505,
@@ -320,17 +342,36 @@ func smugglingCases() map[string]smuggling {
 		"GET javascript://good/%0a HTTP/1.1\r\n": 400,
 		"GET http://good/#@evil/ HTTP/1.1\r\n":   400,
 		"GET http://[::1]:80/ HTTP/1.1\r\n":      400,
+		"GET http://good:443/ HTTP/1.1\r\n":      400,
 	} {
 		refuse(fmt.Sprintf("line %q", raw), raw+hostLine+"\r\n", code)
 	}
 	serve("line: address of the host", "GET http://GOOD/ HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
 	serve("line: https", "GET https://good/ HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
 
+	// What is too long, too many or not known.
+	for name, c := range map[string]struct {
+		code int
+		raw  string
+	}{
+		"method":                  {501, strings.Repeat("A", 33) + " / HTTP/1.1\r\n" + hostLine + "\r\n"},
+		"address":                 {414, "GET /" + strings.Repeat("a", 8<<10) + " HTTP/1.1\r\n" + hostLine + "\r\n"},
+		"head":                    {431, "GET / HTTP/1.1\r\n" + hostLine + "X: " + strings.Repeat("a", bufferSize) + "\r\n\r\n"},
+		"fields":                  {431, "GET / HTTP/1.1\r\n" + hostLine + strings.Repeat("X: a\r\n", 100) + "\r\n"},
+		"options":                 {431, "GET / HTTP/1.1\r\n" + hostLine + "Connection: a" + strings.Repeat(", a", 32) + "\r\n\r\n"},
+		"options, in many fields": {431, "GET / HTTP/1.1\r\n" + hostLine + strings.Repeat("Connection: "+strings.Repeat(",", 15)+"\r\n", 3) + "\r\n"},
+		"expectation":             {417, "POST / HTTP/1.1\r\n" + hostLine + "Expect: tea\r\nContent-Length: 0\r\n\r\n"},
+		"body":                    {413, "POST / HTTP/1.1\r\n" + hostLine + "Content-Length: 1001\r\n\r\n" + strings.Repeat("a", 1001)},
+	} {
+		refuse("limit: "+name, c.raw+hidden, c.code)
+	}
+	cases["limit: body in chunks"] = smuggling{chunked + "3e9\r\n" + strings.Repeat("a", 1001) + "\r\n0\r\n\r\n", "413", chunked + "…"}
+
 	// The host.
 	for _, host := range []string{
 		"good@evil", "good:80@evil", "good:80abc", "good::", "good:-1", "good:+80", "good:0", "good:65536", "good:80:80", "good, evil", "good evil",
 		"good/evil", "good\\evil", "good?evil", "good#evil", "g\xc3\xb6od", "%67ood", "good%00", "go\tod", "[::1", "[::1]x", "[good]", "[::1%25eth0]", "::1",
-		"good..", ".good", "go..od", "", " ", "\"good\"", "good;evil", "<good>", "http://good", strings.Repeat("a", 254),
+		"good::80", ":80", ":", "a\"b", "good..", ".good", "go..od", "", " ", "\"good\"", "good;evil", "<good>", "http://good", strings.Repeat("a", 254),
 	} {
 		refuse(fmt.Sprintf("host %.40q", host), "GET / HTTP/1.1\r\nHost: "+host+"\r\n\r\n"+hidden, 400)
 	}

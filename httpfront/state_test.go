@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -17,10 +16,8 @@ import (
 // TestAnswersOfOursSaySo: a program, and the script of the built-in page, tell by one
 // field whether the site has answered.
 func TestAnswersOfOursSaySo(t *testing.T) {
-	closed := httptest.NewServer(http.NotFoundHandler())
-	closed.Close()
 	starting := func(c *Config) { c.Ready = func() error { return errors.New("the test says so") } }
-	broken := func(c *Config) { c.Origins = origins(t, closed.URL) }
+	broken := func(c *Config) { c.Origins = origins(t, nowhere) }
 	admits := func(node.Pass, bool, time.Time) node.Verdict { return node.Verdict{Admit: true} }
 	panics := func(node.Pass, bool, time.Time) node.Verdict { panic("the test says so") }
 	for name, c := range map[string]struct {
@@ -47,9 +44,7 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 			r := newRoom(c.decide)
 			r.settings.Front.NewVisitors = room.NewVisitors{All: 1}
 			f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), changes...)
-			if err := f.front.Configure(r.settings); err != nil {
-				t.Fatal(err)
-			}
+			configure(t, f.front, r.settings)
 			f.front.frontOf(&r.settings).newVisitors.all.AllowN(time.Now(), 1)
 			for _, accept := range []string{"text/html", "application/json"} {
 				got := f.raw(c.request + "\r\nHost: a\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")

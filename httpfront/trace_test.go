@@ -85,6 +85,17 @@ func (c *collected) tracer(sample float64) (t *tracing.Tracer, stop func()) {
 	return t, run(c.t, t.Run)
 }
 
+// watch starts a front that sends traces to c, and returns what ends both.
+func (c *collected) watch(sample float64, rooms Rooms, origin http.Handler, change ...func(*Config)) (f *front, end func()) {
+	c.t.Helper()
+	tracer, stop := c.tracer(sample)
+	f = serve(c.t, rooms, origin, append(change, func(cfg *Config) { cfg.Tracer = tracer })...)
+	return f, func() {
+		f.stop()
+		stop()
+	}
+}
+
 // of returns the span of a name, and its attributes as text.
 func (c *collected) of(name string) (*spans.Span, string) {
 	c.t.Helper()
@@ -126,11 +137,9 @@ func asksCounter(p node.Pass, known bool, now time.Time) node.Verdict {
 // origin, which is told of its own part.
 func TestTraceOfARequest(t *testing.T) {
 	c := newCollector(t)
-	tracer, stop := c.tracer(1)
-	f := serve(t, fakeRooms{room: newRoom(asksCounter)}, http.HandlerFunc(echo), func(c *Config) { c.Tracer = tracer })
+	f, end := c.watch(1, fakeRooms{room: newRoom(asksCounter)}, http.HandlerFunc(echo))
 	got := f.get("/a%FFb?secret", "Traceparent", "00-11111111111111111111111111111111-2222222222222222-01", "Tracestate", "x=1", "Cookie", "secret=1")
-	f.stop()
-	stop()
+	end()
 	request, about := c.of("GET")
 	decision, _ := c.of("decision")
 	call, _ := c.of("counter call")
@@ -180,17 +189,13 @@ func TestTraceOfATrustedProxy(t *testing.T) {
 		{0, "nonsense", false, "nonsense"},
 	} {
 		to := newCollector(t)
-		tracer, stop := to.tracer(c.sample)
-		f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo), func(cfg *Config) {
-			cfg.Tracer, cfg.TrustedProxies = tracer, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-		})
+		f, end := to.watch(c.sample, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo), trustLoopback)
 		header := []string{"Tracestate", "x=1"}
 		if c.parent != "" {
 			header = append(header, "Traceparent", c.parent)
 		}
 		got := f.get("/", header...)
-		f.stop()
-		stop()
+		end()
 		if (len(to.spans) > 0) != c.traced {
 			t.Errorf("%+v: %d spans", c, len(to.spans))
 		}
@@ -208,22 +213,18 @@ func TestTraceOfATrustedProxy(t *testing.T) {
 // TestTraceOfAnOriginThatFails has a part for each attempt, and says that they failed.
 func TestTraceOfAnOriginThatFails(t *testing.T) {
 	c := newCollector(t)
-	tracer, stop := c.tracer(1)
-	f := serveTo(t, fakeRooms{room: newRoom(never)}, "http://127.0.0.1:1", func(cfg *Config) { cfg.Tracer = tracer })
+	f, end := c.watch(1, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
 	f.get("/")
-	f.stop()
-	stop()
+	end()
 	if _, about := c.of("GET"); !strings.Contains(about, "ropeline.outcome=queued") || len(c.spans) != 2 {
 		t.Errorf("of who waits: %s, %v", about, c.spans)
 	}
 
 	c = newCollector(t)
-	tracer, stop = c.tracer(1)
-	f = serve(t, fakeRooms{}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
-		func(cfg *Config) { cfg.Tracer, cfg.Retries = tracer, -1 })
+	f, end = c.watch(1, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
+		func(cfg *Config) { cfg.Retries = -1 })
 	f.get("/")
-	f.stop()
-	stop()
+	end()
 	request, about := c.of("GET")
 	origin, _ := c.of("origin")
 	if !strings.Contains(about, "ropeline.outcome=failed") || !strings.Contains(about, "status_code=502") ||
@@ -235,12 +236,9 @@ func TestTraceOfAnOriginThatFails(t *testing.T) {
 // TestTraceOfAHead: that its connection is not used again is no failure.
 func TestTraceOfAHead(t *testing.T) {
 	c := newCollector(t)
-	tracer, stop := c.tracer(1)
-	f := serve(t, fakeRooms{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }),
-		func(cfg *Config) { cfg.Tracer = tracer })
+	f, end := c.watch(1, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }))
 	f.do("HEAD", "/", nil)
-	f.stop()
-	stop()
+	end()
 	if origin, about := c.of("origin"); origin == nil || origin.Status.GetCode() == spans.Status_STATUS_CODE_ERROR {
 		t.Errorf("got %s, %v", about, origin)
 	}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -37,7 +36,7 @@ func TestTrailersDoNotSpeakForUs(t *testing.T) {
 	o := newRawOrigin(t, okAnswer)
 	f := serveTo(t, nil, o.url, func(c *Config) {
 		c.ProofHeader, c.CountryHeader, c.Edge.ClientIPHeader = "X-Admitted", "CF-IPCountry", "X-Visitor"
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		c.TrustedProxies = loopback
 	})
 	got := f.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n" +
 		"Trailer: x-admitted, X_Admitted, X-Sum, CF-IPCountry, X-Visitor\r\n\r\n" +
@@ -152,7 +151,7 @@ func TestTrailersInPieces(t *testing.T) {
 	for _, b := range []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n") {
 		c.Write([]byte{b})
 	}
-	readResponse(t, bufio.NewReader(c), "POST")
+	c.response("POST")
 	if !strings.HasSuffix(o.body(), "\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n") {
 		t.Errorf("the origin got %q", o.body())
 	}
@@ -167,9 +166,8 @@ func TestTrailersStayWithTheirRequest(t *testing.T) {
 	c := f.dial()
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 42\r\n\r\n"+
 		"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	br := bufio.NewReader(c)
 	for _, want := range []string{"POSTmap[X-Sum:[42]]", "PUTmap[]", "GETmap[]"} {
-		resp := readResponse(t, br, "POST")
+		resp := c.response("POST")
 		if got, err := io.ReadAll(resp.Body); string(got) != want || err != nil {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
@@ -226,10 +224,7 @@ func TestNoByteWaitsForATrailer(t *testing.T) {
 	c := f.dial()
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	c.SetReadDeadline(time.Now().Add(2 * time.Second))
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := c.response("GET")
 	if n, err := io.ReadFull(resp.Body, make([]byte, 5)); err != nil {
 		t.Errorf("%d bytes came, %v", n, err)
 	}

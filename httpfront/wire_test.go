@@ -1,9 +1,7 @@
 package httpfront
 
 import (
-	"bufio"
 	"bytes"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -91,24 +89,6 @@ func TestAnswersGoOutInOneWrite(t *testing.T) {
 				t.Errorf("%d writes for %d answers of %s", n, requests, strconv.Quote(name))
 			}
 		})
-	}
-}
-
-// A client that is not told to go on is told that its connection ends, since it may have sent
-// a body all the same.
-func TestWhoExpectsToBeToldIsToldOfTheEnd(t *testing.T) {
-	f := serve(t, fakeRooms{room: newRoom(never)}, http.NotFoundHandler())
-	c := f.dial()
-	if _, err := io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if resp.Header.Get("Ropeline-State") != "waiting" || !resp.Close {
-		t.Errorf("got %v, closed %v", resp.Header, resp.Close)
 	}
 }
 
