@@ -181,13 +181,9 @@ type Limits struct {
 	// Requests is how many one client connection may bring before it is closed, so
 	// that clients spread anew over nodes now and then. Default 1000.
 	Requests int
-	// OriginConns is how many requests are with one origin at once; more wait
-	// for Timeouts.OriginWait. Default 1024.
-	OriginConns int
-	// Upgrades is how many upgraded connections (WebSocket) are open at once to
-	// the origins of one route; more are answered with 503. Each uses one
-	// connection to an origin beyond OriginConns. Default 16384.
-	Upgrades int
+	// Upstream is about the origins of one route. More requests than have a place are
+	// answered with 503 after Timeouts.Upstream.Wait, more upgrades (WebSocket) at once.
+	Upstream upstream.Limits
 	// Body is the longest request body in bytes; a longer one is answered with
 	// 413. Bodies are streamed, so this protects the origin, not the front.
 	// Zero means no limit.
@@ -213,17 +209,8 @@ type Timeouts struct {
 	// Write is the longest that a client may take to accept the next piece of
 	// an answer. Default 30 s.
 	Write time.Duration
-	// Connect is for resolving the name of an origin and connecting to it.
-	// Default 5 s.
-	Connect time.Duration
-	// Handshake is for TLS with an origin, after that. Default 5 s.
-	Handshake time.Duration
-	// Send is the longest that an origin may take to accept the next piece of a
-	// request, of its head as of its body. Default 30 s.
-	Send time.Duration
-	// OriginWait is how long a request waits for a free place at the origin
-	// before it is answered with 503. Default 10 s.
-	OriginWait time.Duration
+	// Upstream is for all that comes before the answer of an origin.
+	Upstream upstream.Timeouts
 	// Origin is how long the origin may take from the last byte of a request to
 	// the head of its response; then the answer is 504. Default 60 s.
 	Origin time.Duration
@@ -234,10 +221,6 @@ type Timeouts struct {
 	// Tunnel is the longest silence, in both directions, of an upgraded
 	// connection. Default 2 min.
 	Tunnel time.Duration
-	// OriginIdle is how long an unused connection to the origin is kept. It
-	// should be below the keep-alive time of the origin. Default 4 s, which is
-	// below the five seconds that common application servers wait.
-	OriginIdle time.Duration
 	// Drain is how long Run lets requests end after its context has ended.
 	// Default 25 s.
 	Drain time.Duration
@@ -310,8 +293,6 @@ func (l *Limits) complete() error {
 		fill("limit conns per address", &l.ConnsPerAddress, 6000),
 		fill("limit handshakes", &l.Handshakes, 4096),
 		fill("limit requests", &l.Requests, 1000),
-		fill("limit origin conns", &l.OriginConns, 1024),
-		fill("limit upgrades", &l.Upgrades, 16384),
 	)
 }
 
@@ -321,14 +302,9 @@ func (t *Timeouts) complete() error {
 		fill("timeout idle", &t.Idle, 30*time.Second),
 		fill("timeout body", &t.Body, 30*time.Second),
 		fill("timeout write", &t.Write, 30*time.Second),
-		fill("timeout connect", &t.Connect, 5*time.Second),
-		fill("timeout handshake", &t.Handshake, 5*time.Second),
-		fill("timeout send", &t.Send, 30*time.Second),
-		fill("timeout origin wait", &t.OriginWait, 10*time.Second),
 		fill("timeout origin", &t.Origin, time.Minute),
 		fill("timeout stream", &t.Stream, 5*time.Minute),
 		fill("timeout tunnel", &t.Tunnel, 2*time.Minute),
-		fill("timeout origin idle", &t.OriginIdle, 4*time.Second),
 		fill("timeout drain", &t.Drain, 25*time.Second),
 	)
 }

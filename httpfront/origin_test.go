@@ -213,7 +213,7 @@ func TestAThousandClients(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(time.Millisecond) // an origin that takes its time
 		w.Write([]byte("ok"))
-	}), func(c *Config) { c.Limits.OriginConns = 32 })
+	}), func(c *Config) { c.Limits.Upstream.Conns = 32 })
 	var wg sync.WaitGroup
 	var failed atomic.Int32
 	for range 1000 {
@@ -247,7 +247,7 @@ func TestABusyOriginGives503(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		arrived <- struct{}{}
 		<-release
-	}), func(c *Config) { c.Limits.OriginConns, c.Timeouts.OriginWait = 1, 20*time.Millisecond })
+	}), func(c *Config) { c.Limits.Upstream.Conns, c.Timeouts.Upstream.Wait = 1, 20*time.Millisecond })
 	var wg sync.WaitGroup
 	wg.Go(func() { f.get("/") })
 	<-arrived

@@ -68,7 +68,7 @@ func TestPreflightsTakeNoPlacesFromVisitors(t *testing.T) {
 			<-answer
 		}
 		echo(w, r)
-	}), func(c *Config) { c.Limits.OriginConns, c.Timeouts.OriginWait = places, 200*time.Millisecond })
+	}), func(c *Config) { c.Limits.Upstream.Conns, c.Timeouts.Upstream.Wait = places, 200*time.Millisecond })
 	var wg sync.WaitGroup
 	codes := make(chan int, places)
 	for range places {

@@ -202,7 +202,7 @@ func (f *Front) upload(x *exchange, a *admitted) error {
 	x.conn.Limit(0)
 	x.up = &relay.Upload{
 		Edge: r.edge.Conn, Conn: x.conn, From: &r.input.Body, Size: r.Length, Limit: a.site.body,
-		Wait: f.cfg.Timeouts.Origin, Grace: f.cfg.Timeouts.Send, Active: x.active, Panicked: f.logPanic,
+		Wait: f.cfg.Timeouts.Origin, Active: x.active, Panicked: f.logPanic,
 		Trailer: func(dst []byte, of []http1.Field) []byte { return appendTrailers(dst, of, r.withheld) },
 	}
 	x.up.Start()

@@ -329,7 +329,7 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 			name := req.URL.Path[1:]
 			fmt.Fprintf(c, "HTTP/1.1 200 %s\r\nX-Name: %s\r\nContent-Length: %d\r\n\r\n%s", name, name, len(name), name)
 		}
-	}), func(c *Config) { c.Limits.OriginConns = 1 })
+	}), func(c *Config) { c.Limits.Upstream.Conns = 1 })
 	var wg sync.WaitGroup
 	for i := range 8 {
 		c := f.dial()

@@ -80,15 +80,9 @@ func newGroup(cfg *Config, name string, o Origins) (*upstream.Group, error) {
 		Passive:        cfg.Passive,
 		SlowStart:      cfg.SlowStart,
 		AllowAddresses: cfg.AllowAddresses,
-		Limits:         upstream.Limits{Conns: cfg.Limits.OriginConns, Tunnels: cfg.Limits.Upgrades},
-		Timeouts: upstream.Timeouts{
-			Wait:      cfg.Timeouts.OriginWait,
-			Connect:   cfg.Timeouts.Connect,
-			Handshake: cfg.Timeouts.Handshake,
-			Send:      cfg.Timeouts.Send,
-			Idle:      cfg.Timeouts.OriginIdle,
-		},
-		Logger: cfg.Logger,
+		Limits:         cfg.Limits.Upstream,
+		Timeouts:       cfg.Timeouts.Upstream,
+		Logger:         cfg.Logger,
 	})
 }
 

@@ -140,7 +140,7 @@ func TestIdleTunnelsEnd(t *testing.T) {
 }
 
 func TestTunnelsAreBounded(t *testing.T) {
-	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Limits.Upgrades = 1 })
+	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Limits.Upstream.Tunnels = 1 })
 	for _, want := range []int{101, 503} {
 		c := f.dial()
 		fmt.Fprintf(c, upgradeHead, "/")

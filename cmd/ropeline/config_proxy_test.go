@@ -34,7 +34,7 @@ func TestOriginsAsFlags(t *testing.T) {
 	if got := originsOf(cfg.Proxy.Origins); got != "http://a weight=3, https://b, http://c:8080" {
 		t.Errorf("origins are %s", got)
 	}
-	if front.Retries >= 0 || front.Limits.Body != 10<<20 || front.Timeouts.Origin != 5*time.Second || front.Timeouts.Connect != 5*time.Second || len(front.Methods) != 2 || front.Limits.BodyRate >= 0 || len(front.Origins.Servers) != 3 {
+	if front.Retries >= 0 || front.Limits.Body != 10<<20 || front.Timeouts.Origin != 5*time.Second || front.Timeouts.Upstream.Connect != 5*time.Second || len(front.Methods) != 2 || front.Limits.BodyRate >= 0 || len(front.Origins.Servers) != 3 {
 		t.Errorf("the front is told %+v", front)
 	}
 }

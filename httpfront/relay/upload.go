@@ -22,7 +22,6 @@ type Upload struct {
 	Size  int64         // of the body; http1.LengthChunked if it is sent in chunks
 	Limit int64         // of the body; 0: none
 	Wait  time.Duration // for the response, once the body has been sent
-	Grace time.Duration // for it, if the origin no longer takes the body
 
 	Trailer func(dst []byte, of []http1.Field) []byte // appends what of a trailer is passed on, with its end
 
@@ -75,7 +74,7 @@ func (u *Upload) run() {
 	switch {
 	case u.answered:
 	case u.err != nil:
-		u.Conn.Limit(u.Grace)
+		u.Conn.Limit(u.Conn.SendTimeout()) // it no longer takes the body
 	default:
 		u.Conn.Limit(u.Wait)
 	}

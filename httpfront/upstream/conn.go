@@ -140,6 +140,9 @@ func (c *Conn) Limit(pause time.Duration) {
 	c.reads.Set(deadlineIn(int64(pause)))
 }
 
+// SendTimeout is how long a write may take.
+func (c *Conn) SendTimeout() time.Duration { return c.send }
+
 // Write sends p.
 func (c *Conn) Write(p []byte) (int, error) {
 	until := time.Now().Add(c.send)
