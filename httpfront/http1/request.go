@@ -338,11 +338,16 @@ func (r *Request) First(name string) []byte {
 
 // IsConnectionOption reports whether the client named the field in Connection,
 // which makes it one that concerns one connection only.
-func (r *Request) IsConnectionOption(name []byte) bool {
-	for v := range r.All("connection") {
-		for e := range Elements(v) {
-			if bytes.EqualFold(e, name) {
-				return true
+func (r *Request) IsConnectionOption(name []byte) bool { return isConnectionOption(r.Fields, name) }
+
+// isConnectionOption reports whether a Connection field names a field.
+func isConnectionOption(fields []Field, name []byte) bool {
+	for i := range fields {
+		if f := &fields[i]; EqualFold(f.Name, "connection") {
+			for e := range Elements(f.Value) {
+				if bytes.EqualFold(e, name) {
+					return true
+				}
 			}
 		}
 	}

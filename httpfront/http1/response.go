@@ -204,16 +204,7 @@ func (h *Response) Names(name []byte) bool {
 	if !h.named || EqualFold(name, "content-length") || EqualFold(name, "host") {
 		return false // are not to be had by that
 	}
-	for i := range h.Fields {
-		if f := &h.Fields[i]; EqualFold(f.Name, "connection") {
-			for e := range Elements(f.Value) {
-				if bytes.EqualFold(e, name) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+	return isConnectionOption(h.Fields, name)
 }
 
 // SpeaksHTTP reports whether what could not be parsed begins as an answer does.
@@ -226,18 +217,12 @@ func SpeaksHTTP(br *bufio.Reader) bool {
 // Challenges reports whether an answer asks for a login of the connection, or goes on with one.
 func (h *Response) Challenges() bool {
 	for i := range h.Fields {
-		if f := &h.Fields[i]; EqualFold(f.Name, "www-authenticate") && ofConnection(f.Value) {
-			return true
-		}
-	}
-	return false
-}
-
-// ofConnection reports whether any challenge of a list is of a login of the connection.
-func ofConnection(list []byte) bool {
-	for challenge := range Elements(list) {
-		if isOfConnection(challenge) {
-			return true
+		if f := &h.Fields[i]; EqualFold(f.Name, "www-authenticate") {
+			for challenge := range Elements(f.Value) {
+				if isOfConnection(challenge) {
+					return true
+				}
+			}
 		}
 	}
 	return false
