@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/gate/visitor"
@@ -55,7 +54,7 @@ func (f *Front) edgeConfig(secure *tls.Config) edge.Config {
 		Write:   f.cfg.Timeouts.Write,
 		Log:     f.cfg.Logger,
 
-		Refuse:   func(no http1.Refusal) []byte { return turnedAway(no, time.Now()) },
+		Refuse:   f.turnedAway,
 		Panicked: f.logPanic,
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
-	"time"
 
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/page"
@@ -56,27 +56,26 @@ func (f *Front) refuse(w *answer, no http1.Refusal) {
 // turnedAway returns the answer to a client that has no place here, for now or at all,
 // whose request has not been read. Who may try again is shown a page that does so by itself:
 // nobody who was turned away shall have to find out that there is room again.
-func turnedAway(no http1.Refusal, now time.Time) []byte {
-	kind, body, fields := "text/plain; charset=utf-8", strconv.Itoa(no.Code)+" "+no.Reason+"\n", ""
+func (f *Front) turnedAway(no http1.Refusal) []byte {
+	w := newAnswer()
+	defer w.release()
 	if no.Code == http.StatusServiceUnavailable || no.Code == http.StatusTooManyRequests {
-		n := page.Notice{
+		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
+		h := w.begin(no.Code)
+		h.Set("Cache-Control", "no-store")
+		h.Set(stateField, stateRefused)
+		h.Set("Retry-After", again)
+		h.Set("Refresh", again)
+		w.notice(page.Notice{
 			Lang: lang.Of(lang.English), Title: "One moment", Frames: "'self'", Code: strconv.Itoa(no.Code),
 			Text: "There are " + no.Reason + ". This page tries again by itself.",
-		}
-		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
-		kind, body = "text/html; charset=utf-8", n.HTML()
-		fields = "Retry-After: " + again + "\r\nRefresh: " + again + "\r\nContent-Security-Policy: " + n.Policy() + "\r\n"
+		})
+		w.last = true
+	} else {
+		f.refuse(w, no)
 	}
-	b := append([]byte("HTTP/1.1 "), strconv.Itoa(no.Code)...)
-	b = append(b, ' ')
-	b = append(b, http.StatusText(no.Code)...)
-	b = append(b, "\r\nDate: "...)
-	b = appendDate(b, now)
-	b = append(b, "\r\nConnection: close\r\nCache-Control: no-store\r\nContent-Type: "+kind+"\r\nX-Content-Type-Options: nosniff\r\n"+stateField+": "+stateRefused+"\r\n"+fields...)
-	b = append(b, "Content-Length: "...)
-	b = strconv.AppendInt(b, int64(len(body)), 10)
-	b = append(b, "\r\n\r\n"...)
-	return append(b, body...)
+	w.out = w.appendHead(w.out[:0], &request{Request: http1.Request{HTTP11: true}}, false)
+	return slices.Concat(w.out, w.body()) // which are used again
 }
 
 // turnedAwayFor is after how many seconds such a page tries again at the soonest, and half of

@@ -57,7 +57,8 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 			}
 		})
 	}
-	if got := turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"}, time.Now()); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
+	f := judges(t, fakeRooms{})
+	if got := f.turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"}); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
 		t.Errorf("before a request: got %q", got)
 	}
 }
