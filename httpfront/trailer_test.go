@@ -2,18 +2,14 @@ package httpfront
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 func TestFieldsThatAreNoTrailers(t *testing.T) {
@@ -228,41 +224,4 @@ func TestNoByteWaitsForATrailer(t *testing.T) {
 	if n, err := io.ReadFull(resp.Body, make([]byte, 5)); err != nil {
 		t.Errorf("%d bytes came, %v", n, err)
 	}
-}
-
-// FuzzChunks reads any body. What is taken is what another decoder reads, and
-// what is sent on reads the same once more.
-func FuzzChunks(f *testing.F) {
-	for _, s := range []string{
-		"0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "3;a=\"b\"\r\nabc\r\n0\r\nX: y\r\n\r\nrest", "3\nabc\n0\n\n", "1\r\na\r\n00\r\nA: b\r\nA: c\r\n\r\n",
-		"ffffffffffffffff\r\n", "5 \r\nhello\r\n0\r\n\r\n", "0\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		br := bufio.NewReaderSize(bytes.NewReader(in), bufferSize)
-		var c, again http1.Body
-		c.Begin(br, http1.LengthChunked, false)
-		data, err := io.ReadAll(&c)
-		if err != nil {
-			return
-		}
-		rest, _ := io.ReadAll(br)
-		if !bytes.HasSuffix(in, rest) {
-			t.Fatalf("%q is left of %q", rest, in)
-		}
-		other, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(in)))
-		if err != nil || !bytes.Equal(other, data) {
-			t.Fatalf("another decoder reads %q, %v, and not %q", other, err, data)
-		}
-		var sent []byte
-		if len(data) > 0 {
-			sent = fmt.Appendf(sent, "%x\r\n%s\r\n", len(data), data)
-		}
-		sent = appendTrailers(append(sent, "0\r\n"...), c.Trailer(), nil)
-		again.Begin(bufio.NewReaderSize(bytes.NewReader(sent), 2*bufferSize), http1.LengthChunked, false)
-		if back, err := io.ReadAll(&again); err != nil || !bytes.Equal(back, data) || len(again.Trailer()) > len(c.Trailer()) {
-			t.Fatalf("%q is sent on as %q, which reads %q, %v", in, sent, back, err)
-		}
-	})
 }

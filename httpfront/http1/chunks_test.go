@@ -2,7 +2,10 @@ package http1
 
 import (
 	"bufio"
+	"bytes"
+	"fmt"
 	"io"
+	"net/http/httputil"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -41,4 +44,45 @@ func TestChunksHaveOneReading(t *testing.T) {
 			}
 		}
 	}
+}
+
+// FuzzChunks reads any body. What is taken is what another decoder reads, and
+// what is sent on reads the same once more.
+func FuzzChunks(f *testing.F) {
+	for _, s := range []string{
+		"0\r\n\r\n", "3\r\nabc\r\n0\r\n\r\n", "3;a=\"b\"\r\nabc\r\n0\r\nX: y\r\n\r\nrest", "3\nabc\n0\n\n", "1\r\na\r\n00\r\nA: b\r\nA: c\r\n\r\n",
+		"ffffffffffffffff\r\n", "5 \r\nhello\r\n0\r\n\r\n", "0\r\n\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		br := bufio.NewReader(bytes.NewReader(in))
+		var c, again Body
+		c.Begin(br, LengthChunked, false)
+		data, err := io.ReadAll(&c)
+		if err != nil {
+			return
+		}
+		rest, _ := io.ReadAll(br)
+		if !bytes.HasSuffix(in, rest) {
+			t.Fatalf("%q is left of %q", rest, in)
+		}
+		other, err := io.ReadAll(httputil.NewChunkedReader(bytes.NewReader(in)))
+		if err != nil || !bytes.Equal(other, data) {
+			t.Fatalf("another decoder reads %q, %v, and not %q", other, err, data)
+		}
+		var sent []byte
+		if len(data) > 0 {
+			sent = fmt.Appendf(sent, "%x\r\n%s\r\n", len(data), data)
+		}
+		sent = append(sent, "0\r\n"...)
+		for _, f := range c.Trailer() {
+			sent = AppendField(sent, f.Name, f.Value)
+		}
+		sent = append(sent, "\r\n"...)
+		again.Begin(bufio.NewReaderSize(bytes.NewReader(sent), 32<<10), LengthChunked, false)
+		if back, err := io.ReadAll(&again); err != nil || !bytes.Equal(back, data) || len(again.Trailer()) != len(c.Trailer()) {
+			t.Fatalf("%q is sent on as %q, which reads %q, %v", in, sent, back, err)
+		}
+	})
 }
