@@ -49,7 +49,7 @@ func newAnswer() *answer { return answers.Get().(*answer) }
 
 // release gives w back.
 func (w *answer) release() {
-	w.origin.close(false) // if a panic has left it open
+	w.origin.close(false) // if the answer did not go out
 	w.origin.head.Reset()
 	w.origin.owner, w.origin.body = nil, originBody{}
 	w.reset()

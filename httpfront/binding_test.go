@@ -26,10 +26,7 @@ type bound struct {
 // admittedRequest is one with a pass, bound as by says.
 func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *room.Settings) {
 	tb.Helper()
-	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	keys := newKeys(tb)
 	s := newRoom(always).settings
 	s.Front.Binding = by
 	r := newRequest()

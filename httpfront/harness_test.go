@@ -253,15 +253,17 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 		ln.Close()
 		tb.Fatal(err)
 	}
+	return &front{tb: tb, addr: ln.Addr().String(), keys: keys, front: f, stop: run(tb, f.Run), client: newClient(tb)}
+}
+
+// newClient returns one that follows no redirects.
+func newClient(tb testing.TB) *http.Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 1000}
 	tb.Cleanup(transport.CloseIdleConnections)
-	return &front{
-		tb: tb, addr: ln.Addr().String(), keys: keys, front: f, stop: run(tb, f.Run),
-		client: &http.Client{
-			Transport:     transport,
-			Timeout:       30 * time.Second,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+	return &http.Client{
+		Transport:     transport,
+		Timeout:       30 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 

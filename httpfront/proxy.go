@@ -53,18 +53,9 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 	}
 	x := &w.origin
 	x.begin(a, conn)
-	owned := true
-	defer func() {
-		// A panic must not leave an upload behind that reads from a connection
-		// which is used again.
-		if owned {
-			x.close(false)
-		}
-	}()
 	if err == nil {
 		err = f.exchange(w, a)
 	}
-	owned = false
 	if err == nil {
 		x.call.Answered(x.head.Code)
 		conn.Answered()
@@ -126,12 +117,6 @@ func (f *Front) ask(conn *upstream.Conn, r *request) error {
 // pass makes the origin's response, whose head is in w.origin, the answer.
 func (f *Front) pass(w *answer, a *admitted) {
 	x := &w.origin
-	owned := true
-	defer func() {
-		if owned { // a panic, as above
-			x.close(false)
-		}
-	}()
 	h := &x.head
 	x.reusable = !h.Close
 	if a.req.LogsIn || x.conn.Kept() || h.Challenges() {
@@ -153,7 +138,6 @@ func (f *Front) pass(w *answer, a *admitted) {
 	if (w.tunnels || w.streams) && !a.req.HasBody() && !revoked {
 		x.active = f.watch(a)
 	}
-	owned = false
 }
 
 // exchange sends the request, unless that was asked, and reads the head of the response.

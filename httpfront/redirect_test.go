@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/http1"
@@ -23,15 +22,7 @@ func serveRedirect(t *testing.T, change ...func(*Config)) *front {
 		t.Fatal(err)
 	}
 	f := judges(t, fakeRooms{}, append(change, func(c *Config) { c.Redirect.Listener = ln })...)
-	transport := &http.Transport{}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &front{
-		tb: t, addr: ln.Addr().String(), front: f, stop: run(t, f.RunRedirect),
-		client: &http.Client{
-			Transport: transport, Timeout: 10 * time.Second,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
+	return &front{tb: t, addr: ln.Addr().String(), front: f, stop: run(t, f.RunRedirect), client: newClient(t)}
 }
 
 func TestRedirectGoesToTheSameAddressWithTLS(t *testing.T) {

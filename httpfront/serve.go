@@ -98,6 +98,8 @@ func (f *Front) makeAnswer(h handler, r *request, w *answer, head []byte, no htt
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
+			// An upload must not be left behind that reads from a connection which is used again.
+			w.origin.close(false)
 			r.record.becomes(Unavailable)
 			f.refuse(w, panicked)
 		}
