@@ -1,8 +1,8 @@
 // Package measurement is what all measurements have in common: what each asks and promises, the options it
 // takes, the results that it writes in Go's benchmark format, and the verdicts on its bounds.
 //
-// Values, medians, intervals and comparisons are those of golang.org/x/perf, so that benchstat says the
-// same of a file of results.
+// Values, medians and intervals are those of golang.org/x/perf, so that benchstat says the same of a file of
+// results, and compares two of them.
 package measurement
 
 import (
@@ -187,7 +187,7 @@ func (r *Run) tableOf(ctx context.Context, read *Results, verdicts string) error
 	return errors.Join(r.Table(b.String()), r.keep(machine))
 }
 
-// keep writes the results beside the page: into results/NAME.txt, as benchstat and compare read them.
+// keep writes the results beside the page: into results/NAME.txt, as benchstat reads them.
 func (r *Run) keep(machine string) error {
 	dir := filepath.Join(r.Docs, "results")
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -88,26 +88,6 @@ func TestBoundsAreJudgedByTheInterval(t *testing.T) {
 	}
 }
 
-func TestCompare(t *testing.T) {
-	old, _ := results(t, []float64{.007, .008, .007, .008, .007, .009}, 2)
-	now, _ := results(t, []float64{.017, .018, .017, .018, .017, .019}, 2)
-	same, _ := results(t, []float64{.008, .007, .008, .007, .009, .007}, 1)
-	var out strings.Builder
-	if err := Compare(&out, old, now); err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Split(out.String(), "\n"); len(lines) != 5 || !strings.Contains(lines[2], "+133.33% (p=0.002 n=6) worse") || strings.Contains(lines[3], "worse") {
-		t.Errorf("got\n%s", out.String())
-	}
-	out.Reset()
-	if err := Compare(&out, old, same); err != nil {
-		t.Fatal(err)
-	}
-	if lines := strings.Split(out.String(), "\n"); !strings.Contains(lines[2], " ~ (p=1.000 n=6)") || !strings.Contains(lines[3], "-50.00%") {
-		t.Errorf("got\n%s", out.String())
-	}
-}
-
 func TestFilesThatAreNoResults(t *testing.T) {
 	if _, err := Read(strings.NewReader("BenchmarkX 1 many sec/op\n"), "some.txt"); err == nil || !strings.Contains(err.Error(), "some.txt:1") {
 		t.Errorf("got %v, want an error with the line", err)

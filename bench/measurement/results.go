@@ -51,14 +51,9 @@ func Read(in io.Reader, file string) (*Results, error) {
 	return r, reader.Err()
 }
 
-func (r *Results) sample(c cell) (*benchmath.Sample, benchmath.Assumption) {
-	values := slices.Clone(r.values[c]) // which a sample sorts
-	return benchmath.NewSample(values, &benchmath.DefaultThresholds), r.units.GetAssumption(c.unit)
-}
-
 func (r *Results) summary(c cell) benchmath.Summary {
-	s, assume := r.sample(c)
-	return assume.Summary(s, Confidence)
+	values := slices.Clone(r.values[c]) // which a sample sorts
+	return r.units.GetAssumption(c.unit).Summary(benchmath.NewSample(values, &benchmath.DefaultThresholds), Confidence)
 }
 
 // Median returns that of values as [golang.org/x/perf/benchmath] has it; 0 of none.
@@ -238,45 +233,4 @@ func shown(s benchmath.Summary, unit string) string {
 		return text + " (too few repetitions for an interval)"
 	}
 	return fmt.Sprintf("%s (%s to %s)", text, of(s.Lo), of(s.Hi))
-}
-
-// Compare prints each value of both results, and how it has changed, where the difference is no chance.
-func Compare(out io.Writer, old, now *Results) error {
-	text := "| row | unit | old | new | change |\n|---|---|---|---|---|\n"
-	for _, c := range now.cells {
-		after := now.summary(c)
-		class := benchunit.ClassOf(c.unit)
-		of := func(s benchmath.Summary) string {
-			return benchunit.Scale(s.Center, class) + " ± " + s.PctRangeString()
-		}
-		if len(old.values[c]) == 0 {
-			text += fmt.Sprintf("| %s | %s | | %s | new |\n", c.name, c.unit, of(after))
-			continue
-		}
-		before := old.summary(c)
-		a, assume := old.sample(c)
-		b, _ := now.sample(c)
-		test := assume.Compare(a, b)
-		text += fmt.Sprintf("| %s | %s | %s | %s | %s (%s)%s |\n", c.name, c.unit, of(before), of(after),
-			test.FormatDelta(before.Center, after.Center), test, now.sign(c, test, after.Center-before.Center))
-	}
-	for _, c := range old.cells {
-		if len(now.values[c]) == 0 {
-			text += fmt.Sprintf("| %s | %s | %s | | gone |\n", c.name, c.unit, benchunit.Scale(old.summary(c).Center, benchunit.ClassOf(c.unit)))
-		}
-	}
-	_, err := io.WriteString(out, Aligned(text))
-	return err
-}
-
-// sign says whether a change that is no chance is for the better.
-func (r *Results) sign(c cell, test benchmath.Comparison, change float64) string {
-	better := float64(r.units.GetBetter(c.unit))
-	switch {
-	case test.P > 0 && test.P >= test.Alpha || change*better == 0: // of exact values P is 0
-		return ""
-	case change*better > 0:
-		return " better"
-	}
-	return " worse"
 }

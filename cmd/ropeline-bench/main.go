@@ -27,12 +27,11 @@ func newRootCommand() *cobra.Command {
 		Long: `Measures ropeline: beside other servers, in virtual time, and by a load generator
 of its own.
 
-  ropeline-bench list              which measurements there are
-  ropeline-bench run proxy         make one of them
-  ropeline-bench compare OLD NEW   judge two files of results`,
+  ropeline-bench list        which measurements there are
+  ropeline-bench run proxy   make one of them`,
 	}
 	cli.Prepare(root)
-	root.AddCommand(newListCommand(), newRunCommand(), newCompareCommand(), newRateCommand(), newSimulateCommand(), newServeCommand())
+	root.AddCommand(newListCommand(), newRunCommand(), newRateCommand(), newSimulateCommand(), newServeCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

@@ -113,7 +113,7 @@ says that something could not be measured, or that a bound is missed.`,
 	f.BoolVar(&o.all, "all", false, "all of them")
 	f.BoolVar(&o.quick, "quick", false, "as short as can be: whether all works, without judging bounds")
 	f.StringSliceVar(&o.set, "set", nil, "`option=value`, as \"list NAME\" has them")
-	f.StringVar(&o.out, "out", "", "also write results into this `file`, in Go's benchmark format: for compare, and for benchstat")
+	f.StringVar(&o.out, "out", "", "also write results into this `file`, in Go's benchmark format, for benchstat")
 	f.StringVar(&o.run.Docs, "docs", "", "write tables into the pages in this `directory` instead of printing them")
 	f.StringVar(&o.run.Binary, "binary", "./ropeline", "the `program` to measure")
 	f.StringVar(&o.run.Caddy, "caddy", "", "the `program` that is Caddy (default: caddy in the path)")
@@ -255,38 +255,4 @@ func (p *planned) command() string {
 		return p.Maker()
 	}
 	return p.Maker() + " --set " + shellQuoted(strings.Join(set, ","))
-}
-
-func newCompareCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "compare OLD NEW",
-		Short: "Compare two files of results, and judge the bounds in the new one",
-		Args:  cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var both [2]*measurement.Results
-			for i, path := range args {
-				f, err := os.Open(path)
-				if err != nil {
-					return cli.UsageError{Err: err}
-				}
-				both[i], err = measurement.Read(f, path)
-				f.Close()
-				if err != nil {
-					return err
-				}
-			}
-			if err := measurement.Compare(cmd.OutOrStdout(), both[0], both[1]); err != nil {
-				return err
-			}
-			missed := 0
-			all := registry()
-			for i := range all {
-				missed += both[1].Judge(&all[i], cmd.OutOrStdout())
-			}
-			if missed > 0 {
-				return fmt.Errorf("%d bounds are missed in %s", missed, args[1])
-			}
-			return nil
-		},
-	}
 }

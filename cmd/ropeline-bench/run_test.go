@@ -94,7 +94,6 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"run", "proxy", "--binary", "main_test.go", "--set", "round=1"}, `there is no option "round"`, cli.ExitUsage},
 		{[]string{"run", "proxy", "--binary", "main_test.go", "--docs", "testdata"}, "benchmarks.md", cli.ExitFailed},
 		{[]string{"run", "proxy", "--binary", "/none"}, "make build makes ./ropeline", cli.ExitFailed},
-		{[]string{"compare", "main_test.go", "none"}, "no such file", cli.ExitUsage},
 		{[]string{"rum", "proxy"}, `did you mean "run"?`, cli.ExitUsage},
 	} {
 		root := newRootCommand()
