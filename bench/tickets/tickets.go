@@ -5,8 +5,7 @@
 // run, by turns, on the same two processors.
 //
 // The load is in the process of what it loads, and shares its processors: for the nodes
-// because that is where requests meet them, for Redis because its clients do. What the load
-// takes by itself is measured with decisions that do nothing.
+// because that is where requests meet them, for Redis because its clients do.
 package tickets
 
 import (
@@ -35,9 +34,8 @@ func Entry() measurement.Entry {
 		Question: "How many decisions do three nodes take with tickets, beside one call of Redis for each?",
 		Method: "New visitors, each of whom needs a decision. A central room asks Redis once for each, on 64 connections; three nodes of one site give a ticket to each, under escrow, with QUIC over loopback. " +
 			"Both by turns on the same processors, with the load in the same process. Without redis-server only the nodes are measured. " +
-			"Cases: redis makes one call after the other on each connection, redis-script one of a script that checks a limit, and redis-half has visitors come at half of the rate of redis; " +
-			"same-as-redis-half and same-as-redis are nodes at these rates, also with a goroutine for each who waits; most is the highest rate that nodes sustain, half is half of it, " +
-			"saturated has as many visitors under way as nodes let wait, and load is decisions that do nothing.",
+			"Cases: redis makes one call after the other on each connection, and redis-half has visitors come at half of that rate; " +
+			"same-as-redis-half is nodes at that rate, most is the highest rate that nodes sustain, and saturated has as many visitors under way as nodes let wait.",
 		Units: []measurement.Unit{
 			{Name: "decisions/s", Meaning: "decisions that were given a second", Better: "higher"},
 			{Name: "p50-sec", Meaning: "time until a decision, from when the visitor was due: half are faster", Better: "lower"},
@@ -68,19 +66,14 @@ func Entry() measurement.Entry {
 
 // What is measured by turns in a round, in the order of its rows.
 const (
-	redisMost   = "redis"                    // one call after the other on each connection
-	redisScript = "redis-script"             // the same with a script that checks a limit
-	redisHalf   = "redis-half"               // visitors who come at half of the rate of redisMost
-	atHalf      = "same-as-redis-half"       // nodes at that same rate
-	atMost      = "same-as-redis"            // nodes at the rate of redisMost
-	goroutines  = "same-as-redis-goroutines" // the same, where each visitor keeps a goroutine waiting
-	half        = "half"                     // nodes at half of their own highest rate
-	most        = "most"                     // nodes at the highest rate that they sustain
-	saturated   = "saturated"                // nodes with as many visitors under way as they may have
-	loadAlone   = "load"                     // decisions that do nothing, at the rate of most
+	redisMost = "redis"              // one call after the other on each connection
+	redisHalf = "redis-half"         // visitors who come at half of the rate of redisMost
+	atHalf    = "same-as-redis-half" // nodes at that same rate
+	most      = "most"               // nodes at the highest rate that they sustain
+	saturated = "saturated"          // nodes with as many visitors under way as they may have
 )
 
-var rows = []string{redisMost, redisScript, redisHalf, atHalf, atMost, goroutines, half, most, saturated, loadAlone}
+var rows = []string{redisMost, redisHalf, atHalf, most, saturated}
 
 // Rows of what nodes come to beside Redis.
 const (
@@ -105,23 +98,9 @@ func (r round) record(run *measurement.Run) {
 		}
 		run.Add(measurement.Row("case", key), values)
 	}
-	redis, ok := r[redisMost]
-	if !ok {
-		return
-	}
-	nodes, alone := r[most], r[loadAlone]
-	for _, of := range []struct {
-		row   string
-		ratio float64
-	}{
-		{byRate, nodes.Rate() / redis.Rate()},
-		{byP99, r[atHalf].P99 / r[redisHalf].P99},
-		{"by-redis/of=rate,_saturated", r[saturated].Rate() / redis.Rate()},
-		{"by-redis/of=p99,_each_at_half", r[half].P99 / r[redisHalf].P99},
-		{"by-redis/of=cpu", float64(nodes.cpu()) / float64(redis.cpu())},
-		{"by-redis/of=cpu,_without_the_load", float64(max(0, nodes.cpu()-alone.cpu())) / float64(redis.cpu())},
-	} {
-		run.Add(of.row, measurement.Values{ratioUnit: of.ratio})
+	if redis, ok := r[redisMost]; ok {
+		run.Add(byRate, measurement.Values{ratioUnit: r[most].Rate() / redis.Rate()})
+		run.Add(byP99, measurement.Values{ratioUnit: r[atHalf].P99 / r[redisHalf].P99})
 	}
 }
 
@@ -143,9 +122,8 @@ func measure(ctx context.Context, o options, run *measurement.Run) {
 	for range o.rounds {
 		r := round{}
 		if central != nil {
-			r[redisMost] = central.most(incr, o.lasts)
-			r[redisScript] = central.most(limited, o.lasts)
-			r[redisHalf] = central.open(ctx, incr, r[redisMost].Rate()/2, o.lasts)
+			r[redisMost] = central.drive(ctx, 0, 2*connections, o.lasts) // so that one is there for each connection that is free
+			r[redisHalf] = central.drive(ctx, r[redisMost].Rate()/2, 0, o.lasts)
 		}
 		r.ofNodes(ctx, o)
 		r.record(run)
@@ -166,26 +144,16 @@ func (r round) ofNodes(ctx context.Context, o options) {
 	if !r[most].sustained(o.lasts) {
 		rig.Must(fmt.Errorf("the nodes sustain no rate; is the machine busy? At the lowest: %v", r[most]))
 	}
-	r[half] = t.at(ctx, r[most].Wanted/2, 0)
-	if redis, ok := r[redisMost]; ok {
-		r[atMost] = t.at(ctx, redis.Rate(), 0)
-		r[atHalf] = t.at(ctx, r[redisHalf].Wanted, 0)
-		t.goroutines = true
-		r[goroutines] = t.at(ctx, redis.Rate(), 0)
+	if redis, ok := r[redisHalf]; ok {
+		r[atHalf] = t.at(ctx, redis.Wanted, 0)
 	}
-	var idle []*lane
-	for range meshNodes {
-		idle = append(idle, &lane{decider: nothing{}})
-	}
-	r[loadAlone] = rig.Got(newLoad().drive(ctx, idle, r[most].Wanted, 0, o.lasts))
 }
 
 // trial measures a site of nodes at one rate after the other. A site that had to tell
 // visitors to wait is replaced by a new one: they are waiting there.
 type trial struct {
 	options
-	m          *mesh // nil: the next one is to be started
-	goroutines bool  // as mesh.lanes has it
+	m *mesh // nil: the next one is to be started
 }
 
 // rises is how long the load takes at each part of what it is to be: what a node has on
@@ -203,7 +171,7 @@ func (t *trial) at(ctx context.Context, perSecond float64, under int64) (s spell
 		part  float64
 		lasts time.Duration
 	}{{0.1, rises}, {0.3, rises}, {0.6, rises}, {1, t.m.settles()}, {1, t.lasts}} {
-		s = rig.Got(t.m.room.drive(ctx, t.m.lanes(t.goroutines), so.part*perSecond, int64(so.part*float64(under)), so.lasts))
+		s = rig.Got(t.m.room.drive(ctx, t.m.lanes(), so.part*perSecond, int64(so.part*float64(under)), so.lasts))
 		refused += s.Refused
 	}
 	if refused > 0 {
@@ -215,6 +183,6 @@ func (t *trial) at(ctx context.Context, perSecond float64, under int64) (s spell
 func (t *trial) end() {
 	if m := t.m; m != nil {
 		t.m = nil
-		rig.Must(m.Stop())
+		rig.Must(m.stop())
 	}
 }

@@ -179,11 +179,6 @@ func (l *load) done(lanes []*lane) (n int64) {
 	return n
 }
 
-// nothing is a decision that does nothing: what the load takes by itself.
-type nothing struct{}
-
-func (nothing) begin(v *visitor) { v.answered(true) }
-
 // sleep has this thread sleep, about as long as is said.
 func sleep(d time.Duration) {
 	t := syscall.NsecToTimespec(int64(d))

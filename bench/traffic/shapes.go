@@ -24,9 +24,6 @@ func (s shape) size() string {
 
 // row is the name of the mesh in results.
 func (s shape) row() string {
-	if s.Rooms == 0 {
-		return measurement.Row("mesh", s.size(), "rooms", "none, members alone")
-	}
 	return measurement.Row("mesh", s.size(), "rooms", fmt.Sprint(s.Rooms), "visitors", s.load())
 }
 
@@ -88,27 +85,5 @@ func simulated() []shape {
 	add(300, 1, 10, 1./300, true)
 	add(300, 1, 100, 1./300, true)
 	add(300, 3, 1, 1, true)
-	return all
-}
-
-// wires returns the meshes that are measured over real links; those without rooms have no
-// nodes, and are members alone.
-func wires() []shape {
-	var all []shape
-	add := func(sites, nodes, rooms int, visitors float64) {
-		s := shape{Sites: sites, Nodes: nodes, Rooms: rooms, Policy: room.Escrow, Visitors: visitors, Before: 20 * time.Second, Span: 40 * time.Second}
-		if visitors > 0 {
-			s.Before += session // after which as many leave as come
-		}
-		all = append(all, s)
-	}
-	add(1, 3, 0, 0)
-	add(1, 12, 0, 0)
-	add(1, 24, 0, 0)
-	add(1, 3, 100, 0)
-	add(1, 12, 10, 1)
-	add(3, 4, 10, 0)
-	add(3, 4, 10, 1)
-	add(12, 1, 10, 1./12)
 	return all
 }

@@ -14,7 +14,6 @@ import (
 func registry() []measurement.Entry {
 	all := append([]measurement.Entry{rate.Entry()}, suite.Entries()...)
 	all = append(all, accuracy.Entry())
-	all = append(append(all, story.Entries()...), sweep.Entry())
-	all = append(all, traffic.Entries()...)
+	all = append(append(all, story.Entries()...), sweep.Entry(), traffic.Entry())
 	return append(all, onLinux()...)
 }
