@@ -163,7 +163,7 @@ measure: build ropeline-bench #+ makes the measurement NAME, and writes its tabl
 
 .PHONY: bench
 bench: build ropeline-bench #+ ropeline beside what else a site could use and docs/benchmarks.md (Linux, about 25 minutes; make bench-deps brings what is missing)
-	./ropeline-bench run generator floor proxy waiting central tail --docs docs --caddy $(CADDY)
+	./ropeline-bench run proxy waiting central tail --docs docs --caddy $(CADDY)
 
 # The benchmarks install nothing by themselves, and report what is missing.
 .PHONY: bench-deps

@@ -4,8 +4,6 @@ import (
 	"cmp"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/ropeline/ropeline/bench/rate/internal/poll"
 )
 
 // conn is one connection.
@@ -33,7 +31,7 @@ func (l *loop) send(i int32, from, now int64) error {
 		l.awaited++
 	}
 	// Nothing else is under way on it, so that there is room for a head.
-	if n, errno := poll.Write(c.fd, head); n < len(head) {
+	if n, errno := transmit(c.fd, head); n < len(head) {
 		return l.lost(i, now, kindReset, cmp.Or(errno, unix.EAGAIN))
 	}
 	return nil
@@ -42,7 +40,7 @@ func (l *loop) send(i int32, from, now int64) error {
 // read takes some of what has come on a connection; of more it is told again.
 func (l *loop) read(i int32) error {
 	c := &l.conns[i]
-	n, errno := poll.Read(c.fd, l.buf)
+	n, errno := receive(c.fd, l.buf)
 	now := l.now()
 	switch {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
@@ -108,7 +106,7 @@ func (l *loop) again(i int32, now int64) (err error) {
 	if l.counts(now) {
 		l.tally.redials++
 	}
-	poll.Close(l.conns[i].fd)
-	l.conns[i].fd, err = l.poller.Dial(l.cfg.Address, i)
+	_ = unix.Close(l.conns[i].fd)
+	l.conns[i].fd, err = l.poller.dial(l.cfg.Address, i)
 	return err
 }

@@ -31,8 +31,6 @@
 //   - Where it was late in the open model, or its share of a processor too high, the result says so in words.
 //   - Nothing is allocated per request, so that no collector runs in between.
 //
-// What rate it sustains on a machine is a measurement of its own, [Entry]: [Result.Behind] has what counts as held.
-//
 // It does not see that an answer has come before it reads it: with a burst of answers, the last one's
 // latency has the time in it that the others took. That, too, is small while its share of the processor is.
 //

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/rate/internal/poll"
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 // The line needs no memory: who is in it are the requests that the schedule still has before now.
 type loop struct {
 	cfg    Config
-	poller *poll.Poller
+	poller *poller
 	conns  []conn
 	free   chan int32 // connections; the one that has been free longest is used next, so that all are used as those of a crowd are
 	line   *schedule  // nil: the closed model
@@ -40,22 +40,22 @@ type loop struct {
 // mark is what was used up to a moment.
 type mark struct {
 	at   int64
-	used poll.Used
+	used used
 }
 
 func (l *loop) now() int64 { return int64(time.Since(l.start)) }
 
 func newLoop(cfg Config) (*loop, error) {
-	poller, err := poll.New(mostEvents)
+	poller, err := newPoller(mostEvents)
 	return &loop{cfg: cfg, poller: poller, tally: newTally(), start: time.Now(), free: make(chan int32, cfg.Conns), buf: make([]byte, readSize)}, err
 }
 
 // close ends all connections.
 func (l *loop) close() {
 	for i := range l.conns {
-		poll.Close(l.conns[i].fd)
+		_ = unix.Close(l.conns[i].fd)
 	}
-	l.poller.Close()
+	l.poller.close()
 }
 
 // connect makes all connections. Each of them has to come about.
@@ -64,7 +64,7 @@ func (l *loop) connect(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		fd, err := l.poller.Dial(l.cfg.Address, int32(i))
+		fd, err := l.poller.dial(l.cfg.Address, int32(i))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (l *loop) step(ctx context.Context) (done bool, err error) {
 	now := l.now()
 	for i, at := range [...]int64{l.begin, l.end} {
 		if now >= at && l.marks[i].at == 0 {
-			l.marks[i] = mark{now, poll.UsedSoFar()}
+			l.marks[i] = mark{now, usedSoFar()}
 		}
 	}
 	switch {
@@ -108,7 +108,7 @@ func (l *loop) step(ctx context.Context) (done bool, err error) {
 		l.giveUp(now)
 		return true, nil
 	}
-	ready, err := l.poller.Wait(l.patience(now))
+	ready, err := l.poller.wait(l.patience(now))
 	for i := 0; i < len(ready) && err == nil; i++ {
 		if err = l.read(ready[i].Fd); err == nil {
 			err = l.sendDue(l.now())
@@ -188,15 +188,15 @@ func (l *loop) result() Result {
 		return l.tally.result(l.cfg.Rate, 0)
 	}
 	if l.marks[1].at == 0 {
-		l.marks[1] = mark{l.now(), poll.UsedSoFar()}
+		l.marks[1] = mark{l.now(), usedSoFar()}
 	}
 	from, to := l.marks[0], l.marks[1]
 	r := l.tally.result(l.cfg.Rate, time.Duration(l.end-l.begin))
 	r.judge(spent{
 		wall:    time.Duration(to.at - from.at),
-		thread:  to.used.Thread - from.used.Thread,
-		process: to.used.Process - from.used.Process,
-		waited:  to.used.Waited - from.used.Waited,
+		thread:  to.used.thread - from.used.thread,
+		process: to.used.process - from.used.process,
+		waited:  to.used.waited - from.used.waited,
 	})
 	return r
 }

@@ -105,38 +105,8 @@ const (
 // Failed returns how many requests got no answer.
 func (r Result) Failed() int64 { return r.Due - r.Answered }
 
-// What a result of the open model has to be for the rate to have been held in time.
-const (
-	mostLate    = 1000 // microseconds by which 1 in 100 may be sent later than was due, by the generator's own fault
-	mostTypical = 1000 // microseconds until half of the answers have come: no line has formed that stays
-	leastHeld   = 0.99 // answers through those that were wanted
-)
-
-// Behind says in words what keeps a result of the open model from having been held in time. Empty: nothing
-// does. That is so where every request was answered, 99 in 100 of the wanted answers came within the
-// measured time, 99 in 100 requests were sent within 1 ms of when they were due or a connection was free,
-// and half of the answers came within 1 ms of when they were due. The last keeps out what stands in line
-// all the time: where connections are busy because their answers are not read, lateness has nothing of it.
-//
-// How much of its CPU the generator used is no part of it. The less time it has, the more it reads at once
-// and the less a request costs it, so that its share is near one long before it is late.
-func (r Result) Behind() string {
-	switch {
-	case r.Model != Open:
-		return "nothing was due at a time"
-	case r.Due == 0:
-		return "nothing was due"
-	case r.Failed() > 0:
-		return fmt.Sprintf("%d of %d requests got no answer", r.Failed(), r.Due)
-	case r.Rate < leastHeld*r.RateWanted:
-		return fmt.Sprintf("%.0f answers per second came", r.Rate)
-	case r.Late.P99 > mostLate:
-		return fmt.Sprintf("1 in 100 requests was sent %.0f µs late or more", r.Late.P99)
-	case r.Latency.P50 > mostTypical:
-		return fmt.Sprintf("half of the answers came %.0f µs late or more", r.Latency.P50)
-	}
-	return ""
-}
+// mostLate is by how many microseconds 1 in 100 requests may be sent later than was due, by the generator's own fault.
+const mostLate = 1000
 
 // spent is what the generator has used of the processors in some time that passed.
 type spent struct {

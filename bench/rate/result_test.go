@@ -69,30 +69,6 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestBehind holds what it is that the generator takes for held in time.
-func TestBehind(t *testing.T) {
-	held := Result{
-		Model: Open, RateWanted: 1000, Rate: 990, Due: 500, Answered: 500, Late: Lateness{P99: 1000, Max: 1e6},
-		Latency: Latency{P50: 1000, P99: 1e6}, CPUShare: 0.99, Warning: "its CPU",
-	}
-	if why := held.Behind(); why != "" {
-		t.Errorf("it is behind: %s", why)
-	}
-	for want, change := range map[string]func(*Result){
-		"nothing was due at a time":                       func(r *Result) { r.Model = Closed },
-		"nothing was due":                                 func(r *Result) { r.Due, r.Answered = 0, 0 },
-		"1 of 500 requests got no answer":                 func(r *Result) { r.Answered-- },
-		"989 answers per second came":                     func(r *Result) { r.Rate = 989 },
-		"1 in 100 requests was sent 1001 µs late or more": func(r *Result) { r.Late.P99 = 1001 },
-		"half of the answers came 1001 µs late or more":   func(r *Result) { r.Latency.P50 = 1001 },
-	} {
-		r := held
-		if change(&r); r.Behind() != want {
-			t.Errorf("got %q, want %q", r.Behind(), want)
-		}
-	}
-}
-
 func TestFiguresBeyondTheirRange(t *testing.T) {
 	f := newFigures()
 	f.add(-5)

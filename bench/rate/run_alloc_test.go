@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestRequestsAllocNothing counts both ends: the bare server runs in this process. testing.AllocsPerRun would
+// TestRequestsAllocNothing counts both ends: the server runs in this process. testing.AllocsPerRun would
 // have both take turns on one processor, which neither gives away while it waits.
 func TestRequestsAllocNothing(t *testing.T) {
 	for _, rate := range []float64{0, 50_000} {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-
-	"github.com/ropeline/ropeline/bench/rate/internal/poll"
 )
 
 // Run sends what cfg says, and returns what came of it. Where ctx ends before, or a connection cannot be opened, it
@@ -29,7 +27,7 @@ func Run(ctx context.Context, cfg Config) (result Result, err error) {
 
 // run runs on the calling thread.
 func run(ctx context.Context, cfg Config) (Result, error) {
-	poll.WakeInTime()
+	wakeInTime()
 	l, err := newLoop(cfg)
 	if err != nil {
 		return Result{}, err

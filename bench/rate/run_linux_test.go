@@ -1,33 +1,51 @@
 package rate
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/ropeline/ropeline/bench/rate/bare"
 )
 
-// startBare starts a bare server in this process.
+// startBare starts a server that answers each request with a body of that size, and allocates nothing for one.
 func startBare(t testing.TB, body int) (address string) {
 	t.Helper()
-	server, err := bare.Listen(bare.Config{Address: "127.0.0.1:0", Body: body})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- server.Serve(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
+	t.Cleanup(func() { l.Close() })
+	answer := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", body, strings.Repeat("x", body))
+	serve := func(c net.Conn) {
+		defer c.Close()
+		head := make([]byte, 4096)
+		for n := 0; ; {
+			more, err := c.Read(head[n:])
+			if err != nil {
+				return
+			}
+			if n += more; bytes.HasSuffix(head[:n], []byte("\r\n\r\n")) { // each connection asks for one at a time
+				if _, err := c.Write(answer); err != nil {
+					return
+				}
+				n = 0
+			}
 		}
-	})
-	return server.Addr().String()
+	}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go serve(c)
+		}
+	}()
+	return l.Addr().String()
 }
 
 // mustRun runs cfg.

@@ -41,7 +41,7 @@ func byCPU(s, other sample) float64 { return s[cpu] / other[cpu] }
 
 // benchmarks are all, in the order of the page.
 func benchmarks() []benchmark {
-	return []benchmark{floor(), proxying(), waiting(), central(), tail(), limits(), attack()}
+	return []benchmark{proxying(), waiting(), central(), tail(), limits(), attack()}
 }
 
 // entry is one server in one situation, as it is measured.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
-	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // strangerCookie is what servers get that give no passes, so that all read heads of the same length.
@@ -43,8 +42,6 @@ func proxying() benchmark {
 			{server: "HAProxy", needs: []string{"haproxy"}, start: func(p *place) *subject {
 				return p.proxied(rig.StartHAProxy(p.ctx, rig.OfServer, p.dir, p.listen, p.site))
 			}},
-			{server: "fasthttp HostClient", start: func(p *place) *subject { return p.proxied(p.serve(serve.FasthttpProxy, "--site", p.site)) }},
-			{server: "net/http ReverseProxy", start: func(p *place) *subject { return p.proxied(p.serve(serve.NetHTTPProxy, "--site", p.site)) }},
 			{server: "Caddy", needs: []string{"caddy"}, start: func(p *place) *subject {
 				return p.proxied(rig.StartCaddy(p.ctx, rig.OfServer, p.dir, p.caddy, p.listen, p.site))
 			}},

@@ -18,7 +18,6 @@ import (
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
-	"github.com/ropeline/ropeline/bench/rig/serve"
 )
 
 // config says how a benchmark is run.
@@ -40,10 +39,10 @@ type harness struct {
 	run      *measurement.Run
 	caddy    string // the program
 	dir      string
-	site     string                  // host:port of the origin
-	samples  map[string][]sample     // by the name of the row, one of each round
-	warned   map[string][]string     // of the generator, by the name of the row
-	recorded map[string]serve.Answer // that servers are to give, by what they are of
+	site     string               // host:port of the origin
+	samples  map[string][]sample  // by the name of the row, one of each round
+	warned   map[string][]string  // of the generator, by the name of the row
+	recorded map[string]recording // that servers are to give, by what they are of
 }
 
 // measure measures all servers of b, in each round.
@@ -52,7 +51,7 @@ func (h *harness) measure(ctx context.Context, b benchmark) (err error) {
 		return err
 	}
 	defer os.RemoveAll(h.dir)
-	h.recorded, h.warned = map[string]serve.Answer{}, map[string][]string{}
+	h.recorded, h.warned = map[string]recording{}, map[string][]string{}
 	endSite, err := h.startSite(ctx, b)
 	if err != nil {
 		return err

@@ -23,14 +23,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// inTestAll leaves a test out of those that a change waits for: it takes many seconds.
-func inTestAll(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("takes a while; make test-all runs it")
-	}
-}
-
 // TestDocsShowSimulationsThatWork has each simulation that a page shows begin.
 func TestDocsShowSimulationsThatWork(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")

@@ -89,25 +89,6 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestTheGeneratorMeasuresItself has the measurement start its server, as a process.
-func TestTheGeneratorMeasuresItself(t *testing.T) {
-	inTestAll(t)
-	t.Setenv(asCommand, "1") // for the process that it starts
-	var out strings.Builder
-	root := newRootCommand()
-	root.SetOut(&out)
-	root.SetErr(&out)
-	root.SetArgs([]string{"run", "generator", "--quick"})
-	if err := root.ExecuteContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"| closed ", "| open "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("want figures of both models:\n%s", out.String())
-		}
-	}
-}
-
 func TestRateErrors(t *testing.T) {
 	free, err := rig.Free()
 	if err != nil {

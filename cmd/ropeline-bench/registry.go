@@ -3,7 +3,6 @@ package main
 import (
 	"github.com/ropeline/ropeline/bench/accuracy"
 	"github.com/ropeline/ropeline/bench/measurement"
-	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/story"
 	"github.com/ropeline/ropeline/bench/suite"
 	"github.com/ropeline/ropeline/bench/sweep"
@@ -12,8 +11,7 @@ import (
 
 // registry returns all measurements, in the order of the list.
 func registry() []measurement.Entry {
-	all := append([]measurement.Entry{rate.Entry()}, suite.Entries()...)
-	all = append(all, accuracy.Entry())
+	all := append(suite.Entries(), accuracy.Entry())
 	all = append(append(all, story.Entries()...), sweep.Entry(), traffic.Entry())
 	return append(all, onLinux()...)
 }

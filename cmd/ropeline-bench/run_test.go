@@ -27,12 +27,12 @@ func TestBenchMeasures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, only := range map[string]string{"floor": "fasthttp, 6 bytes", "waiting": "ropeline, JSON, 1,000 waiting"} {
+	for _, only := range []string{"fasthttp, JSON", "ropeline, JSON, 1,000 waiting"} {
 		file := filepath.Join(t.TempDir(), "results")
 		root := newRootCommand()
 		root.SetOut(t.Output())
 		root.SetErr(t.Output())
-		root.SetArgs([]string{"run", name, "--quick", "--set", `"only=` + only + `"`, "--binary", binary, "--out", file})
+		root.SetArgs([]string{"run", "waiting", "--quick", "--set", `"only=` + only + `"`, "--binary", binary, "--out", file})
 		if err := root.ExecuteContext(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestBenchMeasures(t *testing.T) {
 		}
 		row := regexp.MustCompile(`(?m)^Benchmark.*server=\S+/case=\S+ 1 .*$`).FindAllString(string(text), -1)
 		if len(row) != 1 || !strings.Contains(row[0], " 0 bad") || strings.Contains(row[0], " 0 cpu-sec/req") || strings.Contains(row[0], " 0 req/s") {
-			t.Errorf("%s: got %q", name, row)
+			t.Errorf("%s: got %q", only, row)
 		}
 	}
 }

@@ -3,25 +3,22 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/ropeline/ropeline/bench/rig/serve"
+	"github.com/ropeline/ropeline/bench/suite"
+	"github.com/ropeline/ropeline/cmd/cli"
 )
 
-// newServeCommand is one of the servers beside this program, in a process of its own.
+// newServeCommand is the server beside this program, in a process of its own.
 func newServeCommand() *cobra.Command {
-	var c serve.Config
+	var listen, answer string
 	cmd := &cobra.Command{
-		Use:    "serve KIND",
-		Short:  "Be one of the servers that are measured beside ropeline",
+		Use:    "serve",
+		Short:  "Be the server that is measured beside ropeline",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c.Kind = serve.Kind(args[0])
-			return serve.Run(cmd.Context(), c)
-		},
+		Args:   cli.NoArguments,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return suite.Serve(cmd.Context(), listen, answer) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.Listen, "listen", "", "`host:port`")
-	f.StringVar(&c.Site, "site", "", "`host:port` of the origin")
-	f.StringVar(&c.Answer, "answer", "", "the `file` of what is answered (default: six bytes)")
+	f.StringVar(&listen, "listen", "", "`host:port`")
+	f.StringVar(&answer, "answer", "", "the `file` of what is answered")
 	return cmd
 }
