@@ -43,7 +43,7 @@ func weigh(m *virtual.Mesh) []int64 {
 	var all []int64
 	before := heap()
 	for _, n := range m.Nodes {
-		n.Core, n.Brain = nil, nil
+		n.Core = nil
 		after := heap()
 		all = append(all, before-after)
 		before = after

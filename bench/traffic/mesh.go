@@ -24,8 +24,6 @@ type shape struct {
 	Visitors float64
 	Full     bool // rooms are so small and full that all news goes out at once
 
-	Thin bool // nodes are replicas alone: see thin
-
 	// Before and Span are how long the mesh runs before and while bytes are counted. Counts of
 	// ticks are kept for ten minutes: before that a mesh says less than later.
 	Before, Span time.Duration
@@ -66,6 +64,9 @@ func (t traffic) over(by float64) traffic {
 	return traffic{t.Near.over(by), t.Far.over(by), t.Counts.over(by)}
 }
 
+// countsKind is the kind of messages of counts, by the number that goes over the wire.
+const countsKind = 1
+
 // mesh is nodes in virtual time, and their visitors.
 type mesh struct {
 	*virtual.Mesh
@@ -92,35 +93,25 @@ func newMesh(s shape, seed uint64) (*mesh, error) {
 		self := crdt.Incarnation{Boot: 1}
 		binary.BigEndian.PutUint64(self.Node[:], m.rng.Uint64())
 		binary.BigEndian.PutUint64(self.Node[8:], m.rng.Uint64())
-		brain, err := m.brain(self, i, seed)
+		site, rng := fmt.Sprintf("site-%03d", i/s.Nodes), rand.New(rand.NewPCG(seed, uint64(i)+2))
+		core, err := node.NewCore(node.CoreConfig{
+			Self: self, Site: site, Rooms: rooms(s), OwnerKey: []byte("key"), Rand: rng,
+			Entropy: rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(seed)}), Found: i == 0,
+		})
 		if err != nil {
 			return nil, err
 		}
-		m.Add(self, siteName(i/s.Nodes), brain, time.Duration(m.rng.Float64()*float64(time.Second))) // so that no two keep time
+		m.Add(self, site, core, time.Duration(m.rng.Float64()*float64(time.Second))) // so that no two keep time
 	}
 	return m, m.Settle()
 }
-
-// brain is that of a node.
-func (m *mesh) brain(self crdt.Incarnation, i int, seed uint64) (virtual.Brain, error) {
-	site, rng := siteName(i/m.shape.Nodes), rand.New(rand.NewPCG(seed, uint64(i)+2))
-	if m.shape.Thin {
-		return newThin(self, site, rng)
-	}
-	return node.NewCore(node.CoreConfig{
-		Self: self, Site: site, Rooms: rooms(m.shape), OwnerKey: []byte("key"), Rand: rng,
-		Entropy: rand.NewChaCha8([32]byte{byte(i), byte(i >> 8), byte(seed)}), Found: i == 0,
-	})
-}
-
-func siteName(i int) string { return fmt.Sprintf("site-%03d", i) }
 
 // rooms returns the rooms of a mesh.
 func rooms(s shape) []room.Settings {
 	all := make([]room.Settings, s.Rooms)
 	for i := range all {
 		all[i] = room.Settings{
-			ID: roomID(i), Name: fmt.Sprint("room-", i), Path: roomPath(i), Policy: s.Policy,
+			ID: crdt.RoomID{1, byte(i >> 8), byte(i)}, Name: fmt.Sprint("room-", i), Path: roomPath(i), Policy: s.Policy,
 			TotalActiveUsers: 1 << 20, NewUsersPerMinute: 1 << 20, SessionDuration: session, DisableSessionRenewal: true,
 		}
 		if s.Full {
@@ -131,22 +122,7 @@ func rooms(s shape) []room.Settings {
 	return all
 }
 
-func roomID(i int) crdt.RoomID { return crdt.RoomID{1, byte(i >> 8), byte(i)} }
-
 func roomPath(i int) string { return fmt.Sprintf("/%d", i) }
-
-// open has visitors come from now on.
-func (m *mesh) open() {
-	if m.shape.Visitors == 0 {
-		return
-	}
-	if m.shape.Thin { // as if visitors had come all the time
-		for at := m.pause(); at < session; at += m.pause() {
-			m.visit(at)
-		}
-	}
-	m.After(m.pause(), m.come)
-}
 
 // pause returns how long it takes until the next visitor comes.
 func (m *mesh) pause() time.Duration {
@@ -154,22 +130,10 @@ func (m *mesh) pause() time.Duration {
 	return time.Duration(m.rng.ExpFloat64() / rate * float64(time.Second))
 }
 
-// come has a visitor come, and the next one later.
+// come has a visitor ask a node, and the next one later.
 func (m *mesh) come() {
 	m.After(m.pause(), m.come)
-	m.visit(session)
-}
-
-// visit has a visitor ask a node, who stays for a time once let in.
-func (m *mesh) visit(stays time.Duration) {
-	n, room := m.Nodes[m.rng.IntN(len(m.Nodes))], m.rng.IntN(m.shape.Rooms)
-	t, ok := n.Brain.(thin)
-	if !ok {
-		m.ask(n, room, node.Pass{}, false)
-		return
-	}
-	t.enter(roomID(room), m.Now)
-	m.After(stays, func() { t.leave(roomID(room), m.Now) })
+	m.ask(m.Nodes[m.rng.IntN(len(m.Nodes))], m.rng.IntN(m.shape.Rooms), node.Pass{}, false)
 }
 
 // ask has a node decide about a request, and about the next one of who has to wait.
@@ -198,7 +162,9 @@ func simulate(s shape, seed uint64) (r result, err error) {
 	if err != nil {
 		return r, err
 	}
-	m.open()
+	if s.Visitors > 0 {
+		m.After(m.pause(), m.come)
+	}
 	m.Run(s.Before)
 	clear(m.sent)
 	m.Run(s.Span)

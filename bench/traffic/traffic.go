@@ -34,7 +34,7 @@ func Entry() measurement.Entry {
 	return measurement.Entry{
 		Name: "traffic", Page: "measurements.md",
 		Question: "What do nodes say to each other, by sites, rooms and visitors?",
-		Method:   "Payloads of messages are counted in meshes of virtual time. Meshes with a star are of replicas alone.",
+		Method:   "Payloads of messages are counted in meshes of virtual time.",
 		Units: []measurement.Unit{
 			unit(messages, "messages that one node sends, on average"), unit(near, "of all bytes, those to nodes of its site"), unit(far, "and those to other sites"),
 			unit(all, "bytes that one node sends, on average"), unit(relay, "bytes of counts that the node sends which speaks for its site"),

@@ -22,20 +22,11 @@ const (
 	farDelay  = 40 * time.Millisecond
 )
 
-// Brain is what a node decides and speaks with: a whole node.Core, or a part of it.
-type Brain interface {
-	Ready() bool
-	SetPeers(peers []replica.Peer, now time.Time)
-	Tick(now time.Time) []node.Message
-	Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]node.Message, error)
-}
-
 // Node is one node of a mesh.
 type Node struct {
 	replica.Peer
-	No    int // from 0
-	Brain Brain
-	Core  *node.Core // the same; nil: it is a part of one
+	No   int // from 0
+	Core *node.Core
 }
 
 // Mesh is nodes and what is to happen to them.
@@ -55,16 +46,15 @@ func New() *Mesh {
 }
 
 // Add adds a node, whose first tick comes after a time. Nobody knows of it before [Mesh.Settle].
-func (m *Mesh) Add(self crdt.Incarnation, site string, brain Brain, first time.Duration) {
-	n := &Node{Peer: replica.Peer{ID: self.Node, Boot: self.Boot, Site: site}, No: len(m.Nodes), Brain: brain}
-	n.Core, _ = brain.(*node.Core)
+func (m *Mesh) Add(self crdt.Incarnation, site string, core *node.Core, first time.Duration) {
+	n := &Node{Peer: replica.Peer{ID: self.Node, Boot: self.Boot, Site: site}, No: len(m.Nodes), Core: core}
 	m.Nodes = append(m.Nodes, n)
 	m.byID[n.ID] = n
 	m.After(first, func() { m.tick(n) })
 }
 
 func (m *Mesh) tick(n *Node) {
-	m.send(n, n.Brain.Tick(m.Now))
+	m.send(n, n.Core.Tick(m.Now))
 	m.After(Tick, func() { m.tick(n) })
 }
 
@@ -86,12 +76,12 @@ func (m *Mesh) Settle() error {
 func (m *Mesh) meet() bool {
 	peers, ready := make([]replica.Peer, len(m.Nodes)), true
 	for i, n := range m.Nodes {
-		n.Ready = n.Brain.Ready()
+		n.Ready = n.Core.Ready()
 		peers[i], ready = n.Peer, ready && n.Ready
 	}
 	list := replica.NewMembers(peers)
 	for _, n := range m.Nodes {
-		n.Brain.SetPeers(list, m.Now)
+		n.Core.SetPeers(list, m.Now)
 	}
 	return ready
 }
@@ -102,9 +92,6 @@ func (m *Mesh) Flush(n *Node) { m.send(n, n.Core.Flush(m.Now)) }
 // send posts messages of a node, and those that wait for its disk.
 func (m *Mesh) send(n *Node, out []node.Message) {
 	m.post(n, out)
-	if n.Core == nil {
-		return
-	}
 	for n.Core.Writes() != nil {
 		m.post(n, n.Core.Written(nil, m.Now))
 	}
@@ -121,7 +108,7 @@ func (m *Mesh) post(from *Node, out []node.Message) {
 			m.Sent(from, to, msg)
 		}
 		m.After(delay, func() {
-			out, err := to.Brain.Receive(from.Peer, msg.Kind, msg.Payload, m.Now)
+			out, err := to.Core.Receive(from.Peer, msg.Kind, msg.Payload, m.Now)
 			if err != nil {
 				panic(fmt.Sprintf("message of kind %d: %v", msg.Kind, err)) // of nodes that are as they should be
 			}
