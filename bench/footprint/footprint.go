@@ -22,6 +22,7 @@ type plan struct {
 	binary   string
 	rooms    int           // of the node with many
 	visitors int           // of the mesh, and of the node with many rooms
+	tunnels  int           // open at one time
 	idle     time.Duration // how long nobody asks a node before it is looked at
 }
 
@@ -55,20 +56,21 @@ func Entry() measurement.Entry {
 		Question: "What do a node, a room and a visitor take of memory?",
 		Method: "A real node that bootstraps a mesh, with the settings that it has by itself, looked at when nobody has asked it for a while, with one room, some and many; " +
 			"the heap of whole nodes in this process, by one more room and one more visitor: at the anchor, at another node of the site (also when the visitor asks that one as well, until the session ends) and of another site; " +
-			"of one who waits, at the owner, and who has waited and was let in, where anchor, owner and who let them in are one node; and a real node with many rooms and visitors. Few rooms are a tenth of many.",
+			"of one who waits, at the owner, and who has waited and was let in, where anchor, owner and who let them in are one node; a real node with WebSockets that say nothing; and a real node with many rooms and visitors. Few rooms are a tenth of many.",
 		Units: []measurement.Unit{
 			{Name: inHeap, Meaning: "bytes of the heap, for one of what the row is of", Better: "lower", Exact: true},
 			{Name: inProcess, Meaning: "resident bytes of a process, or of it for one of what the row is of", Better: "lower"},
 		},
 		Bounds: []measurement.Bound{idleNode, fewIdle, manyIdle, fewIdleReal, manyIdleReal, atAnchor, atMate, atFar},
 		Needs:  []string{measurement.Ropeline},
-		Quick:  []string{"rooms=200", "visitors=20000", "idle=2s", "only=rooms,visitors"},
+		Quick:  []string{"rooms=200", "visitors=20000", "tunnels=200", "idle=2s", "only=rooms,visitors,tunnels"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var p plan
 			o.IntVar(&p.rooms, "rooms", 10_000, "how many rooms the node with many has")
 			o.IntVar(&p.visitors, "visitors", 1_000_000, "how many visitors come")
+			o.IntVar(&p.tunnels, "tunnels", 5000, "how many WebSockets are open; each takes two files, here and at the node")
 			o.DurationVar(&p.idle, "idle", time.Minute, "how long nobody asks a node before it is looked at")
-			only := o.StringSlice("only", []string{"rooms", "visitors", "full"}, "which parts")
+			only := o.StringSlice("only", []string{"rooms", "visitors", "tunnels", "full"}, "which parts")
 			return func(ctx context.Context, r *measurement.Run) error {
 				p.binary = r.Binary
 				return measure(ctx, p, *only, r)
@@ -91,9 +93,9 @@ func measure(ctx context.Context, p plan, only []string, r *measurement.Run) err
 		return fmt.Errorf("rooms is %d: want at least %d: a tenth of them are measured as well, and need to be more than one room", p.rooms, leastRooms)
 	}
 	for _, name := range only {
-		part, ok := map[string]func(context.Context, plan, *measurement.Run) []row{"rooms": roomRows, "visitors": visitorRows, "full": fullRows}[name]
+		part, ok := map[string]func(context.Context, plan, *measurement.Run) []row{"rooms": roomRows, "visitors": visitorRows, "tunnels": tunnelRows, "full": fullRows}[name]
 		if !ok {
-			return fmt.Errorf("there is no part %q; want rooms, visitors or full", name)
+			return fmt.Errorf("there is no part %q; want rooms, visitors, tunnels or full", name)
 		}
 		err := rig.Try(func() {
 			for _, x := range part(ctx, p, r) {
@@ -144,6 +146,10 @@ func visitorRows(_ context.Context, p plan, _ *measurement.Run) []row {
 		{bound("waiting visitor", "", inHeap, 0), waiting},
 		{bound("active visitor", "who has waited", inHeap, 0), waited},
 	}
+}
+
+func tunnelRows(ctx context.Context, p plan, _ *measurement.Run) []row {
+	return []row{{bound("open WebSocket", "", inProcess, 0), measureTunnels(ctx, p.binary, p.tunnels, p.idle)}}
 }
 
 func fullRows(ctx context.Context, p plan, run *measurement.Run) []row {

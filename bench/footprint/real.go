@@ -3,10 +3,13 @@
 package footprint
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"time"
 
@@ -49,6 +52,44 @@ func measureIdle(ctx context.Context, binary string, n int, after time.Duration)
 		i = idle{resident: rig.Got(p.Memory()), heap: p.heap(), ready: p.ready}
 	})
 	return i
+}
+
+// measureTunnels returns how many bytes a node has resident for each of so many WebSockets that say nothing for a while.
+func measureTunnels(ctx context.Context, binary string, n int, after time.Duration) (each float64) {
+	site, stop, err := rig.Serve(&http.Server{Handler: http.HandlerFunc(upgrade)}, "")
+	rig.Must(err)
+	defer stop()
+	startNode(ctx, binary, fmt.Sprintf("origin: http://%s\ntotal-active-users: 1000000\nnew-users-per-minute: 1000000\nmax-connections-per-address: 100000\n", site), func(p *process) {
+		open := func() net.Conn {
+			c := rig.Got(net.Dial("tcp", p.listen))
+			rig.Must(c.SetDeadline(time.Now().Add(time.Minute)))
+			rig.Got(io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n\r\n"))
+			if resp := rig.Got(http.ReadResponse(bufio.NewReaderSize(c, 4096), nil)); resp.StatusCode != http.StatusSwitchingProtocols {
+				rig.Must(fmt.Errorf("a WebSocket got status %d", resp.StatusCode))
+			}
+			return c
+		}
+		rig.Must(open().Close()) // what the first one takes is not of each
+		before := rig.Got(p.Memory())
+		for range n {
+			c := open()
+			defer c.Close()
+		}
+		rig.Must(p.Sleep(ctx, after))
+		each = float64(rig.Got(p.Memory()).Total-before.Total) / float64(n)
+	})
+	return each
+}
+
+// upgrade is a site that takes an upgrade, and waits for the end of the connection.
+func upgrade(w http.ResponseWriter, _ *http.Request) {
+	c, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	_, _ = rw.ReadByte()
 }
 
 // full is what a node with many rooms and visitors has resident.
