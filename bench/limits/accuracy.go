@@ -6,36 +6,16 @@ import (
 	"github.com/ropeline/ropeline/node/limit"
 )
 
-// exact knows when the requests of a source came within the last period.
-type exact struct {
-	times []uint32 // a ring
-	from  int
-	n     int
-}
+// exact has when the requests of a source came within the last period, in order.
+type exact []uint32
 
 // count adds a request, and returns how many came within the last period, it included.
 func (e *exact) count(at, period limit.Millis) int {
-	e.expire(at, period)
-	if e.n == len(e.times) {
-		grown := make([]uint32, max(2*len(e.times), 4))
-		for i := range e.n {
-			grown[i] = e.times[(e.from+i)%len(e.times)]
-		}
-		e.times, e.from = grown, 0
+	for len(*e) > 0 && at-limit.Millis((*e)[0]) >= period {
+		*e = (*e)[1:]
 	}
-	e.times[(e.from+e.n)%len(e.times)] = uint32(at)
-	e.n++
-	return e.n
-}
-
-func (e *exact) expire(at, period limit.Millis) {
-	for e.n > 0 && at-limit.Millis(e.times[e.from]) >= period {
-		e.from++
-		if e.from == len(e.times) {
-			e.from = 0
-		}
-		e.n--
-	}
+	*e = append(*e, uint32(at))
+	return len(*e)
 }
 
 // Against is what came of one limit.
