@@ -8,6 +8,7 @@
 package scaling
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/bench/load"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 	"github.com/ropeline/ropeline/transport"
@@ -84,8 +86,21 @@ const (
 
 var kinds = []string{inside, waiting, fresh}
 
-// warm is for how long each kind asks before it is measured: all who wait have polled once.
-var warm = map[string]time.Duration{inside: time.Second, waiting: spare * time.Second, fresh: time.Second}
+const (
+	think = 100 * time.Millisecond // of a visitor who is in, on average
+	poll  = 3 * time.Second        // how often who waits is told to ask
+)
+
+// crowdOf returns who makes requests of a kind at a rate, and after which time all of them have come.
+func crowdOf(kind string, rate float64) (c load.Crowd, warm time.Duration) {
+	switch kind {
+	case inside:
+		return load.Crowd{Burst: int(rate * think.Seconds()), Spread: time.Second, Stay: time.Hour, Think: think, Paths: []string{"/open"}}, 2 * time.Second
+	case waiting:
+		return load.Crowd{Burst: int(rate * poll.Seconds()), Spread: poll, Paths: []string{"/closed"}}, poll + time.Second
+	}
+	return load.Crowd{Rate: rate, Paths: []string{"/open"}}, time.Second
+}
 
 // config says how long what is measured.
 type config struct {
@@ -97,7 +112,7 @@ type config struct {
 }
 
 func run(ctx context.Context, cfg config, r *measurement.Run) {
-	site, stop, err := rig.Serve(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, hello) })}, "")
+	site, stop, err := rig.Serve(&http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello\n") })}, "")
 	rig.Must(err)
 	defer stop()
 	for round := range cfg.rounds {
@@ -119,9 +134,6 @@ func run(ctx context.Context, cfg config, r *measurement.Run) {
 	}
 }
 
-// hello is what the site says.
-const hello = "hello\n"
-
 // figure is what was measured of one size in one round, in processor time.
 type figure struct {
 	idle     time.Duration            // of one node for a second, while nobody asks
@@ -138,41 +150,71 @@ func (f figure) values(one figure, kind string) measurement.Values {
 	}
 }
 
+// spell is what nodes took for some requests.
+type spell struct {
+	used, span time.Duration
+	requests   float64
+}
+
 // measure starts as many meshes as there are processes for, and asks them.
 func measure(ctx context.Context, cfg config, size int, site string) (f figure, err error) {
 	g := &group{}
 	defer g.stop()
 	err = rig.Try(func() {
 		g.start(ctx, cfg.binary, size, site)
-		visitors := newCrowd(ctx, cfg, g)
-		defer visitors.close()
 		rest := func() time.Duration {
-			used, span := g.used(func() { rig.Must(rig.Sleep(ctx, cfg.lasts)) })
-			return time.Duration(float64(used) / span.Seconds() / processes)
+			before, start := g.cpu(), time.Now()
+			rig.Must(rig.Sleep(ctx, cfg.lasts))
+			return time.Duration(float64(g.cpu()-before) / time.Since(start).Seconds() / processes)
 		}
 		f = figure{rest(), map[string]time.Duration{}, map[string]float64{}}
-		type spell struct {
-			used, span time.Duration
-			decisions  float64
-		}
 		spent := map[string]spell{}
 		for _, kind := range kinds {
-			visitors.ask(ctx, kind, warm[kind])
-			visitors.answered.Store(0)
-			visitors.turned.Store(0)
-			used, span := g.used(func() { visitors.ask(ctx, kind, cfg.lasts) })
-			n := float64(visitors.answered.Load())
-			if turned := visitors.turned.Load(); float64(turned) > 0.05*n {
-				rig.Must(fmt.Errorf("%s: %d were answered otherwise, and %.0f as they should be: the machine is too busy", kind, turned, n))
-			}
-			f.asked[kind], spent[kind] = n/processes/span.Seconds(), spell{used, span, n}
+			spent[kind] = g.ask(ctx, cfg, kind)
 		}
 		f.idle = (f.idle + rest()) / 2
 		for kind, s := range spent {
-			f.decision[kind] = time.Duration((float64(s.used) - float64(f.idle)*processes*s.span.Seconds()) / s.decisions)
+			f.asked[kind] = s.requests / processes / s.span.Seconds()
+			f.decision[kind] = time.Duration((float64(s.used) - float64(f.idle)*processes*s.span.Seconds()) / s.requests)
 		}
 	})
 	return f, err
+}
+
+// ask has a crowd come to all nodes, and returns what these took for it once all of it had come.
+func (g *group) ask(ctx context.Context, cfg config, kind string) (s spell) {
+	crowd, warm := crowdOf(kind, cfg.rate*processes)
+	visits := load.Config{Host: "shop.example", Crowd: crowd, SessionDuration: time.Minute}
+	for _, p := range g.nodes {
+		visits.Targets = append(visits.Targets, "http://"+p.http+"/")
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var before, used time.Duration
+	var from, to load.Snapshot
+	var failed error
+	report, err := load.Run(ctx, visits, func(now load.Snapshot) {
+		failed = errors.Join(failed, rig.Try(func() {
+			switch {
+			case now.Elapsed < warm || to.Elapsed > 0:
+			case from.Elapsed == 0:
+				from, before = now, g.cpu()
+			case now.Elapsed >= from.Elapsed+cfg.lasts:
+				to, used = now, g.cpu()-before
+				stop()
+			}
+		}))
+	})
+	rig.Must(errors.Join(err, failed))
+	if to.Elapsed == 0 {
+		rig.Must(cmp.Or(context.Cause(ctx), errors.New("the crowd has gone before it was measured")))
+	}
+	// Somebody who stood still for want of a processor may be answered otherwise.
+	wrong := report.Errors + map[string]int{inside: report.Waited, waiting: report.Admitted, fresh: report.Waited}[kind]
+	if float64(wrong) > 0.05*float64(report.Requests) {
+		rig.Must(fmt.Errorf("%s: %d of %d requests were answered otherwise than they should be: the machine is too busy", kind, wrong, report.Requests))
+	}
+	return spell{used, to.Elapsed - from.Elapsed, float64(to.Requests - from.Requests)}
 }
 
 // settings are those of all nodes: a room whose visitors are let in at once, and one in which all
@@ -240,13 +282,6 @@ func (p *process) await(ctx context.Context, others int) error {
 		s, err := rig.StatusAt(ctx, http.DefaultClient, p.admin)
 		return err == nil && s.Ready && rig.Alive(s) == others
 	})
-}
-
-// used returns the processor time that all nodes take while f runs, and how long that is.
-func (g *group) used(f func()) (used, span time.Duration) {
-	before, start := g.cpu(), time.Now()
-	f()
-	return g.cpu() - before, time.Since(start)
 }
 
 // cpu returns the processor time that all nodes have taken so far.
