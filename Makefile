@@ -88,7 +88,7 @@ test-browser: #+ the waiting page, the dashboard and frames in a real browser (w
 
 .PHONY: test-robustness
 test-robustness: #+ real processes that are killed, stopped, cut apart, and lose their disks, in short; make measure NAME=faults is the whole
-	$(GO) test -count=1 ./bench/faults/... ./bench/limits/hurt
+	$(GO) test -count=1 ./bench/faults/...
 	$(GO) test -count=1 -run 'Bootstrap|Crash|GoneForGood|Replay|Kill' ./cmd/ropeline ./transport ./node/durable
 
 .PHONY: test-conformance

@@ -47,28 +47,47 @@ var units = []measurement.Unit{
 // Entries are the measurements: each a choice of scenarios.
 func Entries() []measurement.Entry {
 	const method = "Real processes on links that can be cut, with visitors who come all the time. Each node puts every ticket on record; afterwards the records of all are merged in true time and checked. As root it cuts real links."
+	policy := func(f *pflag.FlagSet, o *options) { f.StringVar(&o.policy, "policy", "escrow", "policy of the room") }
 	each := func(name, question, which string, trials int, quick ...string) measurement.Entry {
-		text := method + "\n"
 		some, _ := choose(scenarios(), which) // which are named here, and there
-		for _, s := range some {
-			text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected+s.Skip)
-		}
-		return entry(name, question, text, quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
-			pattern := f.String("run", which, "the scenarios whose whole name this expression matches")
+		return entry(name, question, listed(method, some), quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
+			policy(f, o)
+			pattern := f.String("run", which, whichRun)
 			f.IntVar(&o.trials, "trials", trials, "try those scenarios so often that are tried several times, and repeat other faults at least so often; 0: as often as each wants")
 			return func() ([]scenario, error) { return choose(scenarios(), *pattern) }
 		})
 	}
+	limits := entry("limit-faults", "What passes a rate limit of a mesh that is hurt?",
+		listed("Six real processes in three sites, a limit over the mesh, one client that comes far too often and others that keep to it; the site counts what reaches it.", limitScenarios(0)),
+		[]string{"run=P4", "period=4s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
+			pattern := f.String("run", "P.*", whichRun)
+			period := f.Duration("period", 10*time.Second, "period of the limit in which faults are tried")
+			return func() ([]scenario, error) { return choose(limitScenarios(*period), *pattern) }
+		})
+	limits.Page, limits.Units = "rate-limits-measured.md", limitUnits
 	return []measurement.Entry{
 		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F3b"),
 		each("changed-limits", "Does the limit hold where it is changed while nodes leave and are killed?", "L.*", 0, "run=L1", "trials=1"),
 		each("rolling", "Does anybody notice a restart of all nodes, or nodes that come and go?", "R.*", 0, "run=R3"),
 		each("killed-counter", "How long until tickets flow again when the site's counter is killed?", "F5", 50, "trials=1"),
-		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=45s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
+		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=45s"}, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
+			policy(f, o)
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{soakScenario(*lasts)}, nil }
 		}),
+		limits,
 	}
+}
+
+const whichRun = "the scenarios whose whole name this expression matches"
+
+// listed is a method with the scenarios in which it is tried.
+func listed(method string, some []scenario) string {
+	text := method + "\n"
+	for _, s := range some {
+		text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected+s.Skip)
+	}
+	return text
 }
 
 // entry is one with the options that all have.
@@ -79,7 +98,6 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var o options
 			chosen := bind(f, &o)
-			f.StringVar(&o.policy, "policy", "escrow", "policy of the room")
 			f.Uint64Var(&o.seed, "seed", 1, "visitors, losses and the order of faults follow from it")
 			return func(ctx context.Context, r *measurement.Run) error {
 				some, err := chosen()
@@ -124,7 +142,7 @@ func choose(all []scenario, pattern string) ([]scenario, error) {
 		}
 	}
 	if chosen == nil {
-		return nil, fmt.Errorf("no scenario is called %s; ropeline-bench list faults has them", pattern)
+		return nil, fmt.Errorf("no scenario is called %s; ropeline-bench list NAME has those of a measurement", pattern)
 	}
 	return chosen, nil
 }
@@ -176,6 +194,10 @@ func (r *run) came(values measurement.Values, err error) (wrong []string) {
 	}
 	if r == nil {
 		return wrong
+	}
+	if r.limited != nil {
+		r.limited.put(values)
+		return append(wrong, r.broken()...)
 	}
 	values["faults"] = float64(len(r.marks))
 	values["order-error"], values["sessions-lost"], values["places-lost"] = r.loaded.OrderError, float64(r.loaded.SessionsLost), float64(r.loaded.PlacesLost)

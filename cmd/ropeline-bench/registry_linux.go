@@ -4,7 +4,6 @@ import (
 	"github.com/ropeline/ropeline/bench/conformance"
 	"github.com/ropeline/ropeline/bench/faults"
 	"github.com/ropeline/ropeline/bench/footprint"
-	"github.com/ropeline/ropeline/bench/limits/hurt"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/scaling"
 	"github.com/ropeline/ropeline/bench/tickets"
@@ -12,5 +11,5 @@ import (
 
 // onLinux returns the measurements that read what only Linux tells, or run programs that are built for it.
 func onLinux() []measurement.Entry {
-	return append(faults.Entries(), hurt.Entry(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry())
+	return append(faults.Entries(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry())
 }
