@@ -32,7 +32,7 @@ func (l *loop) send(i int32, from, now int64) error {
 	}
 	// Nothing else is under way on it, so that there is room for a head.
 	if n, errno := transmit(c.fd, head); n < len(head) {
-		return l.lost(i, now, kindReset, cmp.Or(errno, unix.EAGAIN))
+		return l.lost(i, now, ErrReset, cmp.Or(errno, unix.EAGAIN))
 	}
 	return nil
 }
@@ -48,11 +48,11 @@ func (l *loop) read(i int32) error {
 	case !c.busy: // nobody has asked, or the server has ended it
 		return l.again(i, now)
 	case errno != 0:
-		return l.lost(i, now, kindReset, errno)
+		return l.lost(i, now, ErrReset, errno)
 	case n == 0 && c.reader.atEnd(): // the answer ends with the connection
 		return l.answered(i, now)
 	case n == 0:
-		return l.lost(i, now, kindClosed, nil)
+		return l.lost(i, now, ErrClosed, nil)
 	}
 	took, done, err := c.reader.feed(l.buf[:n])
 	if done && took < n {
@@ -60,7 +60,7 @@ func (l *loop) read(i int32) error {
 	}
 	switch {
 	case err != nil:
-		return l.lost(i, now, kindMalformed, err)
+		return l.lost(i, now, ErrMalformed, err)
 	case done:
 		return l.answered(i, now)
 	}
@@ -80,7 +80,7 @@ func (l *loop) answered(i int32, now int64) error {
 }
 
 // lost counts the request under way as failed.
-func (l *loop) lost(i int32, now int64, kind int, err error) error {
+func (l *loop) lost(i int32, now int64, kind ErrorKind, err error) error {
 	if l.conns[i].counted {
 		l.tally.fail(kind, err)
 	}

@@ -169,14 +169,14 @@ func (l *loop) sendDue(now int64) error {
 func (l *loop) giveUp(now int64) {
 	for i := range l.conns {
 		if c := &l.conns[i]; c.counted {
-			l.tally.fail(kindUnanswered, nil)
+			l.tally.fail(ErrUnanswered, nil)
 			l.tally.latency.add(now - c.from)
 		}
 	}
 	for ; l.stillDue(); l.line.advance() {
 		if due := l.line.due(); l.counts(due) {
 			l.tally.due++
-			l.tally.fail(kindUnsent, nil)
+			l.tally.fail(ErrUnsent, nil)
 			l.tally.latency.add(now - due)
 		}
 	}

@@ -90,18 +90,6 @@ const (
 	ErrUnanswered ErrorKind = "unanswered"
 )
 
-// kinds are all of them, in the order of the tally.
-var kinds = [...]ErrorKind{ErrClosed, ErrReset, ErrMalformed, ErrUnsent, ErrUnanswered}
-
-// The index of each kind in kinds.
-const (
-	kindClosed = iota
-	kindReset
-	kindMalformed
-	kindUnsent
-	kindUnanswered
-)
-
 // Failed returns how many requests got no answer.
 func (r Result) Failed() int64 { return r.Due - r.Answered }
 

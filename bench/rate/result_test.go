@@ -15,8 +15,8 @@ func TestResultJSON(t *testing.T) {
 		ta.answer(200, us*1000)
 	}
 	ta.answer(503, 700)
-	ta.fail(kindReset, errors.New("connection reset by peer"))
-	ta.fail(kindUnsent, nil)
+	ta.fail(ErrReset, errors.New("connection reset by peer"))
+	ta.fail(ErrUnsent, nil)
 	ta.late.add(5400)
 	r := ta.result(3.5, 2*time.Second)
 	r.judge(spent{wall: 2 * time.Second, thread: 1900 * time.Millisecond, process: 1950 * time.Millisecond, waited: 10 * time.Millisecond})

@@ -40,7 +40,7 @@ func TestRequestsAllocNothing(t *testing.T) {
 		if got := after.Mallocs - before.Mallocs; got > 50 {
 			t.Errorf("at %v/s: %d allocations in 5000 requests", rate, got)
 		}
-		if l.tally.errors != [len(kinds)]int64{} {
+		if len(l.tally.errors) > 0 {
 			t.Errorf("at %v/s: errors %v", rate, l.tally.errors)
 		}
 	}

@@ -16,15 +16,17 @@ type tally struct {
 	inTime              int64 // whole answers that came within the measured time, of whichever requests
 	redials             int64
 	status              [lastStatus + 1]int64
-	errors              [len(kinds)]int64
+	errors              map[ErrorKind]int64
 	latency, late       figures
 	last                error
 }
 
-func newTally() *tally { return &tally{latency: newFigures(), late: newFigures()} }
+func newTally() *tally {
+	return &tally{errors: map[ErrorKind]int64{}, latency: newFigures(), late: newFigures()}
+}
 
 // fail counts an error. err says more of it, nil: nothing is known.
-func (t *tally) fail(kind int, err error) {
+func (t *tally) fail(kind ErrorKind, err error) {
 	t.errors[kind]++
 	if err != nil {
 		t.last = err
@@ -43,7 +45,7 @@ func (t *tally) result(rate float64, lasted time.Duration) Result {
 	r := Result{
 		Model: Closed, RateWanted: rate, Seconds: lasted.Seconds(),
 		Due: t.due, Sent: t.sent, Answered: t.answered,
-		Status: map[int]int64{}, Errors: map[ErrorKind]int64{},
+		Status: map[int]int64{}, Errors: t.errors,
 		Redials: t.redials, Latency: t.latency.latency(),
 	}
 	if rate > 0 {
@@ -57,11 +59,6 @@ func (t *tally) result(rate float64, lasted time.Duration) Result {
 	for code, n := range t.status {
 		if n > 0 {
 			r.Status[code] = n
-		}
-	}
-	for kind, n := range t.errors {
-		if n > 0 {
-			r.Errors[kinds[kind]] = n
 		}
 	}
 	if t.last != nil {
