@@ -1,10 +1,11 @@
 package limits
 
 import (
-	"container/heap"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/limit"
@@ -28,9 +29,8 @@ type Mesh struct {
 	rng   *rand.Rand
 	Now   limit.Millis // true time
 	Nodes []*Node
-	queue queue
+	queue []parcel // in the order in which they arrive
 	sent  uint64
-	Bytes uint64 // of all messages
 
 	cut func(a, b *Node) bool // messages between them are lost
 }
@@ -130,10 +130,11 @@ func (m *Mesh) Run(until limit.Millis) {
 		}
 		m.Now = next
 		for len(m.queue) > 0 && m.queue[0].at <= m.Now {
-			p := heap.Pop(&m.queue).(parcel)
+			p := m.queue[0]
+			m.queue = m.queue[1:]
 			if p.to.stopped > m.Now {
 				p.at = p.to.stopped
-				heap.Push(&m.queue, p)
+				m.push(p)
 				continue
 			}
 			m.deliver(p)
@@ -148,7 +149,6 @@ func (m *Mesh) Run(until limit.Millis) {
 
 func (m *Mesh) send(from *Node, messages []limit.Message) {
 	for _, msg := range messages {
-		m.Bytes += uint64(len(msg.Payload))
 		for _, to := range m.Nodes {
 			if to.ID == msg.To {
 				m.post(from, to, msg)
@@ -168,7 +168,7 @@ func (m *Mesh) post(from, to *Node, msg limit.Message) {
 	for copies := 1; copies > 0; copies-- {
 		m.sent++
 		at := m.Now + span[0] + limit.Millis(m.rng.Int64N(int64(span[1]-span[0])+1))
-		heap.Push(&m.queue, parcel{at, m.sent, from, from.boot, to, to.boot, msg})
+		m.push(parcel{at, m.sent, from, from.boot, to, to.boot, msg})
 		if copies == 1 && m.rng.Float64() < m.cfg.Doubled {
 			copies++
 		}
@@ -204,17 +204,12 @@ type parcel struct {
 	msg    limit.Message
 }
 
-type queue []parcel
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].number < q[j].number
+func (p parcel) compare(o parcel) int {
+	return cmp.Or(cmp.Compare(p.at, o.at), cmp.Compare(p.number, o.number))
 }
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(parcel)) }
-func (q *queue) Pop() any {
-	old := *q
-	p := old[len(old)-1]
-	*q = old[:len(old)-1]
-	return p
+
+// push has a message arrive at its time.
+func (m *Mesh) push(p parcel) {
+	i, _ := slices.BinarySearchFunc(m.queue, p, parcel.compare)
+	m.queue = slices.Insert(m.queue, i, p)
 }

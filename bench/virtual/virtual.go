@@ -5,8 +5,9 @@
 package virtual
 
 import (
-	"container/heap"
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -36,8 +37,8 @@ type Mesh struct {
 	Sent  func(from, to *Node, msg node.Message) // is told of each; nil: nobody is
 
 	byID   map[crdt.NodeID]*Node
-	events queue
-	number uint64 // of events so far
+	events []event // in the order in which they happen
+	number uint64  // of events so far
 }
 
 // New returns a mesh of no nodes.
@@ -120,14 +121,17 @@ func (m *Mesh) post(from *Node, out []node.Message) {
 // After has something happen when a time has passed.
 func (m *Mesh) After(d time.Duration, do func()) {
 	m.number++
-	heap.Push(&m.events, event{m.Now.Add(d).UnixNano(), m.number, do})
+	e := event{m.Now.Add(d).UnixNano(), m.number, do}
+	i, _ := slices.BinarySearchFunc(m.events, e, event.compare)
+	m.events = slices.Insert(m.events, i, e)
 }
 
 // Run lets time pass.
 func (m *Mesh) Run(d time.Duration) {
 	end := m.Now.Add(d)
 	for len(m.events) > 0 && m.events[0].at < end.UnixNano() {
-		e := heap.Pop(&m.events).(event)
+		e := m.events[0]
+		m.events = m.events[1:]
 		m.Now = time.Unix(0, e.at)
 		e.do()
 	}
@@ -144,17 +148,6 @@ type event struct {
 	do     func()
 }
 
-type queue []event
-
-func (q queue) Len() int { return len(q) }
-func (q queue) Less(i, j int) bool {
-	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].number < q[j].number
-}
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last], *q = event{}, (*q)[:last]
-	return e
+func (e event) compare(o event) int {
+	return cmp.Or(cmp.Compare(e.at, o.at), cmp.Compare(e.number, o.number))
 }
