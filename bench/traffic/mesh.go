@@ -41,27 +41,15 @@ const (
 	fullLimit = 99
 )
 
-// volume is what was sent.
-type volume struct{ Messages, Bytes float64 }
-
-func (v volume) over(by float64) volume { return volume{v.Messages / by, v.Bytes / by} }
-
-func (v volume) plus(o volume) volume { return volume{v.Messages + o.Messages, v.Bytes + o.Bytes} }
-
-// traffic is what one node sends, per second: payloads of messages.
+// traffic is what one node sends, per second: messages, and the bytes of their payloads.
 type traffic struct {
-	Near, Far volume // to nodes of its site, and of others
-	Counts    volume // of both, what it says of counts
+	Messages, Near, Far float64 // bytes to nodes of its site, and of others
+	Counts              float64 // bytes of both, what it says of counts
 }
 
-func (t traffic) all() volume { return t.Near.plus(t.Far) }
-
-func (t traffic) plus(o traffic) traffic {
-	return traffic{t.Near.plus(o.Near), t.Far.plus(o.Far), t.Counts.plus(o.Counts)}
-}
-
-func (t traffic) over(by float64) traffic {
-	return traffic{t.Near.over(by), t.Far.over(by), t.Counts.over(by)}
+// plus adds what another node sends, by times as much.
+func (t traffic) plus(by float64, o traffic) traffic {
+	return traffic{t.Messages + by*o.Messages, t.Near + by*o.Near, t.Far + by*o.Far, t.Counts + by*o.Counts}
 }
 
 // countsKind is the kind of messages of counts, by the number that goes over the wire.
@@ -79,14 +67,15 @@ type mesh struct {
 func newMesh(s shape, seed uint64) (*mesh, error) {
 	m := &mesh{shape: s, Mesh: virtual.New(), rng: rand.New(rand.NewPCG(seed, 1)), sent: make([]traffic, s.Sites*s.Nodes)}
 	m.Sent = func(from, to *virtual.Node, msg node.Message) {
-		t, v := &m.sent[from.No], volume{1, float64(len(msg.Payload))}
+		t, size := &m.sent[from.No], float64(len(msg.Payload))
+		t.Messages++
 		if from.Site == to.Site {
-			t.Near = t.Near.plus(v)
+			t.Near += size
 		} else {
-			t.Far = t.Far.plus(v)
+			t.Far += size
 		}
 		if msg.Kind == countsKind {
-			t.Counts = t.Counts.plus(v)
+			t.Counts += size
 		}
 	}
 	for i := range m.sent {
@@ -168,17 +157,16 @@ func simulate(s shape, seed uint64) (r result, err error) {
 	m.Run(s.Before)
 	clear(m.sent)
 	m.Run(s.Span)
+	per := 1 / s.Span.Seconds()
 	for site := range s.Sites {
-		most := traffic{Far: volume{Bytes: -1}}
+		most := traffic{Far: -1}
 		for _, sent := range m.sent[site*s.Nodes : (site+1)*s.Nodes] {
-			r.Mean = r.Mean.plus(sent)
-			if sent.Far.Bytes > most.Far.Bytes {
+			r.Mean = r.Mean.plus(per/float64(len(m.sent)), sent)
+			if sent.Far > most.Far {
 				most = sent
 			}
 		}
-		r.Relay = r.Relay.plus(most)
+		r.Relay = r.Relay.plus(per/float64(s.Sites), most)
 	}
-	r.Mean = r.Mean.over(float64(len(m.sent)) * s.Span.Seconds())
-	r.Relay = r.Relay.over(float64(s.Sites) * s.Span.Seconds())
 	return r, nil
 }

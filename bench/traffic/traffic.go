@@ -70,7 +70,7 @@ func run(ctx context.Context, r *measurement.Run, meshes []shape, seed uint64) e
 		wg.Go(func() {
 			defer func() { <-slots }()
 			if results[i], errs[i] = simulate(s, seed); errs[i] == nil {
-				r.Tell("%s: %.0f B/s", s, results[i].Mean.all().Bytes)
+				r.Tell("%s: %.0f B/s", s, results[i].Mean.Near+results[i].Mean.Far)
 			} else {
 				errs[i] = fmt.Errorf("%s: %w", s, errs[i])
 			}
@@ -90,9 +90,9 @@ func run(ctx context.Context, r *measurement.Run, meshes []shape, seed uint64) e
 
 // values are those of a mesh's row.
 func (r result) values(s shape) measurement.Values {
-	v := measurement.Values{messages: r.Mean.all().Messages, near: r.Mean.Near.Bytes, far: r.Mean.Far.Bytes, all: r.Mean.all().Bytes}
+	v := measurement.Values{messages: r.Mean.Messages, near: r.Mean.Near, far: r.Mean.Far, all: r.Mean.Near + r.Mean.Far}
 	if s.Sites > 1 {
-		v[relay] = r.Relay.Counts.Bytes
+		v[relay] = r.Relay.Counts
 	}
 	return v
 }
