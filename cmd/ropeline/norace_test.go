@@ -6,9 +6,7 @@ import (
 	"go/build/constraint"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -18,27 +16,16 @@ import (
 // end in alloc_test.go.
 func TestNoTestEscapes(t *testing.T) {
 	found := 0
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
+	for path, text := range testFiles(t) {
 		names, err := leftOut(path, text)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		for _, name := range names {
 			if found++; !runsAlone(path, name) {
 				t.Errorf("%s: %s never runs: make test has the race detector everywhere but in tests with Alloc in their names, in files *alloc_test.go", path, name)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 	if found == 0 {
 		t.Error("no test is left out with the race detector; there used to be")
