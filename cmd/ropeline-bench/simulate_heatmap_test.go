@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/tiers/single"
 )
 
 // heatMapCommands returns the arguments of the command lines in the documentation
@@ -41,6 +42,7 @@ func TestHeatMapsShowWhatMethodsDo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two runs of some 10 s each")
 	}
+	single.Goroutine(t)
 	commands := heatMapCommands(t)
 	binary, err := rig.Built(t.Context(), rig.Bench)
 	if err != nil {
