@@ -1,4 +1,4 @@
-package main
+package tiers
 
 import (
 	"go/ast"
