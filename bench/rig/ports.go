@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 )
@@ -18,6 +19,10 @@ const (
 	firstPort = 20000
 	lastPort  = 32000
 	tries     = 100
+
+	// Several processes choose at once, and do not hear of each other: so each begins in one part of the range.
+	parts  = 12
+	inPart = (lastPort - firstPort) / parts
 )
 
 // handedOut has the addresses that Free has returned: one that is not bound yet is as free
@@ -29,8 +34,8 @@ var handedOut sync.Map
 // goroutines.
 func Free() (string, error) {
 	var last error
-	for range tries {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(firstPort+rand.IntN(lastPort-firstPort)))
+	for i := range tries {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(choose(os.Getpid(), i)))
 		if last = bind(address); last != nil {
 			continue
 		}
@@ -40,6 +45,15 @@ func Free() (string, error) {
 		last = fmt.Errorf("%s was returned before", address)
 	}
 	return "", fmt.Errorf("no free port found between %d and %d in %d tries: %w", firstPort, lastPort, tries, last)
+}
+
+// choose returns the port that a process tries next, after so many tries. In the end it may be any, as a process
+// may have used up its part.
+func choose(process, tried int) int {
+	if tried >= tries/2 {
+		return firstPort + rand.IntN(lastPort-firstPort)
+	}
+	return firstPort + process%parts*inPart + rand.IntN(inPart)
 }
 
 // FreePorts is Free for so many.

@@ -27,6 +27,28 @@ func TestFreeReturnsNoneTwice(t *testing.T) {
 	wg.Wait()
 }
 
+// TestProcessesChooseApart: ports that one process tries first are none of those that the next ones do. In the
+// end it tries all of them.
+func TestProcessesChooseApart(t *testing.T) {
+	chosenBy := map[int]int{}
+	for process := range parts {
+		for range 2000 {
+			port := choose(1000+process, 0)
+			if by, ok := chosenBy[port]; ok && by != process || port < firstPort || port >= lastPort {
+				t.Fatalf("process %d tries %d, as process %d does", process, port, by)
+			}
+			chosenBy[port] = process
+		}
+	}
+	others := map[int]bool{}
+	for range 2000 {
+		others[chosenBy[choose(1000, tries-1)]] = true
+	}
+	if len(others) != parts {
+		t.Errorf("in the end it tries %d parts, want %d", len(others), parts)
+	}
+}
+
 // TestATakenPortIsNotFree, whether it is taken by TCP or by UDP.
 func TestATakenPortIsNotFree(t *testing.T) {
 	at, err := Free()
