@@ -32,12 +32,29 @@ func built(t *testing.T) string {
 	return binary
 }
 
-// caddy is what make artifacts/caddy builds, or what is installed.
-func caddy() string {
-	if path, err := exec.LookPath("../../artifacts/caddy"); err == nil {
-		return path
+// builtCaddy is where make artifacts/caddy puts the newest Caddy that the examples are tried with.
+const builtCaddy = "../../artifacts/caddy"
+
+// eachProxy runs a test with every proxy, all beside each other, as what takes long is waiting. Caddy has two runs
+// where two are here: the one that is installed, and the one that is built.
+func eachProxy(t *testing.T, o options, test func(t *testing.T, o options, fe frontEnd)) {
+	t.Helper()
+	o.examples, o.caddy = "../../docs/examples", "caddy"
+	for _, fe := range frontEnds() {
+		t.Run(fe.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, o, fe)
+		})
+		if _, err := exec.LookPath(builtCaddy); err != nil || fe.example != "Caddyfile" {
+			continue
+		}
+		newest := o
+		newest.caddy = builtCaddy
+		t.Run(fe.name+", built", func(t *testing.T) {
+			t.Parallel()
+			test(t, newest, fe)
+		})
 	}
-	return "caddy"
 }
 
 // TestOldReleasesAreRefused: with a proxy that is older than what its example was tried with, the
@@ -69,19 +86,15 @@ func TestProxies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs real proxies for a quarter of a minute")
 	}
-	o := options{binary: built(t), caddy: caddy(), examples: "../../docs/examples"}
-	for _, fe := range frontEnds() {
-		t.Run(fe.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := runFrontEnd(t.Context(), o, fe)
-			if errors.Is(err, errNotHere) {
-				t.Skip(err)
-			}
-			if err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	eachProxy(t, options{binary: built(t)}, func(t *testing.T, o options, fe frontEnd) {
+		_, err := runFrontEnd(t.Context(), o, fe)
+		if errors.Is(err, errNotHere) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestBesideTheTable holds what examples have to do besides asking for verdicts.
@@ -89,58 +102,54 @@ func TestBesideTheTable(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs real proxies")
 	}
-	o := options{binary: built(t), caddy: caddy(), examples: "../../docs/examples", open: true}
-	for _, fe := range frontEnds() {
-		t.Run(fe.name, func(t *testing.T) {
-			t.Parallel()
-			c := testCase{id: "beside", places: 5}
-			s, err := startStack(t.Context(), o, fe, []testCase{c})
-			if errors.Is(err, errNotHere) {
-				t.Skip(err)
+	eachProxy(t, options{binary: built(t), open: true}, func(t *testing.T, o options, fe frontEnd) {
+		c := testCase{id: "beside", places: 5}
+		s, err := startStack(t.Context(), o, fe, []testCase{c})
+		if errors.Is(err, errNotHere) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.close()
+		pass := ""
+		c.run = func(try *try) string {
+			pass = try.in.pass
+			// More than nginx takes by itself, and fasthttp.
+			content := strings.Repeat("item=4&", 1<<20)
+			a := try.in.send(http.MethodPost, content)
+			try.must(a.fromSite(), "7 MiB: %v", a)
+			got := s.site.take(try.host)
+			try.must(len(got) == 1 && got[0].body == content, "of 7 MiB the site gets something else, in %d requests", len(got))
+			return ""
+		}
+		if _, err := s.do(t.Context(), fe, c); err != nil {
+			t.Fatal(err)
+		}
+		if !fe.noUpgrades {
+			if err := upgrades(t.Context(), s.proxy.addr, c.host(), pass); err != nil {
+				t.Errorf("a WebSocket: %v", err)
 			}
-			if err != nil {
-				t.Fatal(err)
+		}
+		// The site fails, and not the node: that everybody is let in where no node
+		// answers is no reason to ask again.
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.proxy.addr+pathGone, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = c.host()
+		req.Header.Set("Cookie", pass)
+		resp, err := s.client.Do(req)
+		if err == nil { // HAProxy may close, too
+			resp.Body.Close()
+			if resp.StatusCode < 500 {
+				t.Errorf("of a site that fails: code %d", resp.StatusCode)
 			}
-			defer s.close()
-			pass := ""
-			c.run = func(try *try) string {
-				pass = try.in.pass
-				// More than nginx takes by itself, and fasthttp.
-				content := strings.Repeat("item=4&", 1<<20)
-				a := try.in.send(http.MethodPost, content)
-				try.must(a.fromSite(), "7 MiB: %v", a)
-				got := s.site.take(try.host)
-				try.must(len(got) == 1 && got[0].body == content, "of 7 MiB the site gets something else, in %d requests", len(got))
-				return ""
-			}
-			if _, err := s.do(t.Context(), fe, c); err != nil {
-				t.Fatal(err)
-			}
-			if !fe.noUpgrades {
-				if err := upgrades(t.Context(), s.proxy.addr, c.host(), pass); err != nil {
-					t.Errorf("a WebSocket: %v", err)
-				}
-			}
-			// The site fails, and not the node: that everybody is let in where no node
-			// answers is no reason to ask again.
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.proxy.addr+pathGone, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			req.Host = c.host()
-			req.Header.Set("Cookie", pass)
-			resp, err := s.client.Do(req)
-			if err == nil { // HAProxy may close, too
-				resp.Body.Close()
-				if resp.StatusCode < 500 {
-					t.Errorf("of a site that fails: code %d", resp.StatusCode)
-				}
-			}
-			if got := s.site.take(c.host()); len(got) != 1 {
-				t.Errorf("a site that fails was asked %d times", len(got))
-			}
-		})
-	}
+		}
+		if got := s.site.take(c.host()); len(got) != 1 {
+			t.Errorf("a site that fails was asked %d times", len(got))
+		}
+	})
 }
 
 // TestANodeThatIsNotReadyIsPassedOver by those that can look: nobody is shown what it says
@@ -149,53 +158,49 @@ func TestANodeThatIsNotReadyIsPassedOver(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs real proxies")
 	}
-	o := options{caddy: caddy(), examples: "../../docs/examples"}
-	for _, fe := range frontEnds() {
+	eachProxy(t, options{}, func(t *testing.T, o options, fe frontEnd) {
 		if fe.example == "nginx.conf" || fe.example == "traefik.yml" {
-			continue // they cannot look
+			t.Skip("it cannot look")
 		}
-		t.Run(fe.name, func(t *testing.T) {
-			t.Parallel()
-			s := &stack{dir: t.TempDir(), client: &http.Client{}}
-			defer s.client.CloseIdleConnections()
-			var err error
-			if s.site, err = startSite(); err != nil {
-				t.Fatal(err)
+		s := &stack{dir: t.TempDir(), client: &http.Client{}}
+		defer s.client.CloseIdleConnections()
+		var err error
+		if s.site, err = startSite(); err != nil {
+			t.Fatal(err)
+		}
+		defer s.site.close()
+		node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/readyz" {
+				w.WriteHeader(http.StatusServiceUnavailable)
+				return
 			}
-			defer s.site.close()
-			node := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path == "/readyz" {
-					w.WriteHeader(http.StatusServiceUnavailable)
-					return
-				}
-				w.Header().Set("Ropeline-State", "failed")
-				w.WriteHeader(http.StatusTooManyRequests)
-			}))
-			node.Config.Protocols = new(http.Protocols)
-			node.Config.Protocols.SetHTTP1(true)
-			node.Config.Protocols.SetUnencryptedHTTP2(true)
-			node.Start()
-			defer node.Close()
-			s.node = &ropeline{verdicts: node.Listener.Addr().String()}
-			listen, err := rig.Free()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := rig.Try(func() { s.proxy = fe.start(t.Context(), o, s.example(o, fe, listen), listen) }); errors.Is(err, errNotHere) {
-				t.Skip(err)
-			} else if err != nil {
-				t.Fatal(err)
-			}
-			defer s.proxy.stop()
-			_, err = s.do(t.Context(), fe, testCase{id: "a", empty: true, run: func(try *try) string {
-				try.until(try.visitor(), func(a answer) bool { return a.code == fe.down })
-				return ""
-			}})
-			if err != nil {
-				t.Errorf("visitors are to get %d: %v", fe.down, err)
-			}
-		})
-	}
+			w.Header().Set("Ropeline-State", "failed")
+			w.WriteHeader(http.StatusTooManyRequests)
+		}))
+		node.Config.Protocols = new(http.Protocols)
+		node.Config.Protocols.SetHTTP1(true)
+		node.Config.Protocols.SetUnencryptedHTTP2(true)
+		node.Start()
+		defer node.Close()
+		s.node = &ropeline{verdicts: node.Listener.Addr().String()}
+		listen, err := rig.Free()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rig.Try(func() { s.proxy = fe.start(t.Context(), o, s.example(o, fe, listen), listen) }); errors.Is(err, errNotHere) {
+			t.Skip(err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		defer s.proxy.stop()
+		_, err = s.do(t.Context(), fe, testCase{id: "a", empty: true, run: func(try *try) string {
+			try.until(try.visitor(), func(a answer) bool { return a.code == fe.down })
+			return ""
+		}})
+		if err != nil {
+			t.Errorf("visitors are to get %d: %v", fe.down, err)
+		}
+	})
 }
 
 // TestEnvoyDoesWhatTheExampleSays, and not what would be good for the site: without a word of
