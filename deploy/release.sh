@@ -23,12 +23,14 @@ umask 022
 rm -rf "$build" "$dist"/ropeline[-_]* "$dist/SHA256SUMS"
 mkdir -p "$build/completion"
 
-# What the builder's own machine runs.
-GOOS='' GOARCH='' go build -C deploy/check -o "$build/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
-GOOS='' GOARCH='' go build -trimpath -buildvcs=false -o "$build/ropeline" ./cmd/ropeline
-"$build/ropeline" completion bash >"$build/completion/ropeline.bash"
-"$build/ropeline" completion zsh >"$build/completion/_ropeline"
-"$build/ropeline" completion fish >"$build/completion/ropeline.fish"
+# What the builder's own machine runs. It stays: the next release links it again only if it has changed.
+tools=$root/artifacts/release
+mkdir -p "$tools"
+GOOS='' GOARCH='' go build -C deploy/check -o "$tools/nfpm" github.com/goreleaser/nfpm/v2/cmd/nfpm
+GOOS='' GOARCH='' go build -trimpath -buildvcs=false -tags grpcnotrace -o "$tools/ropeline" ./cmd/ropeline
+"$tools/ropeline" completion bash >"$build/completion/ropeline.bash"
+"$tools/ropeline" completion zsh >"$build/completion/_ropeline"
+"$tools/ropeline" completion fish >"$build/completion/ropeline.fish"
 
 # pack DIR writes a folder of build as an archive on standard output.
 pack() {
@@ -57,7 +59,7 @@ for target in $targets; do
   pack "$name" >"$dist/$name.tar.gz"
   if [ "$os" = linux ]; then
     for kind in deb rpm; do
-      (cd "$stage" && ARCH=$arch "$build/nfpm" package --config "$root/deploy/package/nfpm.yaml" --packager $kind --target "$dist" >"$build/log" 2>&1) ||
+      (cd "$stage" && ARCH=$arch "$tools/nfpm" package --config "$root/deploy/package/nfpm.yaml" --packager $kind --target "$dist" >"$build/log" 2>&1) ||
         { cat "$build/log" >&2; exit 1; }
     done
   fi

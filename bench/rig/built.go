@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +15,9 @@ const (
 	Ropeline = "ropeline"
 	Bench    = "ropeline-bench"
 )
+
+// shippedTag is what deploy/release.sh builds with. Without it, packages would be compiled once more.
+const shippedTag = "grpcnotrace"
 
 // Built returns the path of a program, built of this checkout with these build tags, as it is shipped
 // otherwise. All tests and programs share it. It is built where something has changed; where not, it
@@ -29,7 +33,7 @@ func Built(ctx context.Context, program string, tags ...string) (path string, er
 		name := strings.Join(append([]string{program}, tags...), "-")
 		path = filepath.Join(dir, name)
 		made := filepath.Join(fresh, name)
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(tags, ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
+		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(slices.Concat([]string{shippedTag}, tags), ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		// By a shell: what a test opens itself is what its result in the cache hangs on.
 		replace := exec.CommandContext(ctx, "sh", "-c", `cmp -s "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }`, "sh", made, path)

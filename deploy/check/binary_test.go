@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -19,7 +21,7 @@ import (
 // binary builds ropeline once for all tests, as releases are built.
 var binary = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(built, "ropeline")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", path, "./cmd/ropeline")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-tags", "grpcnotrace", "-o", path, "./cmd/ropeline")
 	cmd.Dir, cmd.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -131,22 +133,26 @@ func answers(ctx context.Context, url string, ended <-chan error) error {
 	}
 }
 
+// freeAddress returns one at which nobody listens. Its port is none that the system hands out by itself, and none
+// that tests of nodes choose, as these may run beside.
 func freeAddress(t *testing.T, network string) string {
 	t.Helper()
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 12000+rand.IntN(8000))
+		var taken io.Closer
+		var err error
+		if network == "udp" {
+			taken, err = net.ListenPacket(network, address)
+		} else {
+			taken, err = net.Listen(network, address)
 		}
-		defer c.Close()
-		return c.LocalAddr().String()
+		if err == nil {
+			taken.Close()
+			return address
+		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port found")
+	return ""
 }
 
 // exitCode runs a command and returns how it ended.
