@@ -68,11 +68,11 @@ test-binaries: # what tests run as processes of their own, the same files as lon
 
 .PHONY: test
 test: test-binaries ## what a change waits for: all that finds faults in seconds, with a quarter of the seeds (minutes; seconds where nothing has changed)
-	$(call run_tests,-short $(TEST_FLAGS))
+	$(call run_tests,$(if $(ALL),-shuffle=on,-short) $(TEST_FLAGS))
 
 .PHONY: test-all
 test-all: ## all tests, in random order: every seed, browser, proxy and process
-	$(call run_tests,-shuffle=on $(TEST_FLAGS))
+	$(MAKE) test ALL=yes
 
 SINCE ?= HEAD~1
 test-names = git grep -hoE '^func (Test|Fuzz|Benchmark|Example)[A-Za-z0-9_]*' $(1) -- '*_test.go' | cut -d' ' -f2 | sort -u
