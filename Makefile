@@ -48,16 +48,13 @@ ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
 MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin ./bench/footprint
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-# They wait half of their time, for timers, processes and browsers: so twice as many packages as there are
-# processors are tested at once, and eight tests of each that may run beside others.
-WAITING = -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) -parallel 8
 SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves. TestNoTestEscapes holds that these are all of them.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
 	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE) $(if $(RACE),$(MIXED))
-	$(GO) test $(WAITING) $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
+	$(GO) test $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
 endef

@@ -292,7 +292,7 @@ func TestGuessingIsSlow(t *testing.T) {
 
 func TestFloodIsBounded(t *testing.T) {
 	base, _ := start(t, nil)
-	for i := range 2 * askBurst {
+	for i := range 20 * askBurst { // more may be asked meanwhile, on a slow machine many
 		if resp, _ := ask(t, "GET", base+"/thing/open", ""); resp.StatusCode == http.StatusTooManyRequests {
 			if i < askBurst {
 				t.Errorf("request %d of a burst of %d is refused", i, askBurst)
@@ -300,7 +300,7 @@ func TestFloodIsBounded(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%d requests at once, and none is refused", 2*askBurst)
+	t.Errorf("%d requests at once, and none is refused", 20*askBurst)
 }
 
 func TestLargeBodies(t *testing.T) {
