@@ -96,7 +96,7 @@ func TestSmallHistories(t *testing.T) {
 		"aab/321: dead@1>3, t dead@3>2 | cut 3 #1", // nobody is told of those who die while one is cut off
 		"abc/123: remake@1, s kill@1 | cut 1 #1",   // nobody else has heard of the new room
 		"aab/321: dead@3>2, m lower@1, leave@2",    // whoever recovered and its heir both say that they did
-		"ab/12: lower@1, t policy@2", // while rights limit nothing nobody burns those that are too many
+		"ab/12: lower@1, t policy@2",               // while rights limit nothing nobody burns those that are too many
 		"ab/12: lower@1, t policy@2, policy@1",
 		// A gift to a node that has left before it heard of the new room, and whose heir said so first.
 		"abcd/1432: raise@4, 1 restart@1, s lower@1, m remake@4, m leave@3 | before write 1 #5",
