@@ -93,7 +93,7 @@ const (
 // Failed returns how many requests got no answer.
 func (r Result) Failed() int64 { return r.Due - r.Answered }
 
-// mostLate is by how many microseconds 1 in 100 requests may be sent later than was due, by the generator's own fault.
+// mostLate is how many microseconds late the generator may send 1 in 100 requests.
 const mostLate = 1000
 
 // spent is what the generator has used of the processors in some time that passed.
