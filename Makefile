@@ -127,7 +127,7 @@ lint-quick: #+ what of make lint needs no golangci-lint, which takes twice as lo
 	$(GO) run $(STATICCHECK) ./...
 
 .PHONY: signals-check
-signals-check: #+ alert rules and dashboard, by Prometheus' own parser and engine (seconds; about 2 minutes the first time)
+signals-check: #+ alert rules and dashboard, by Prometheus' own parser and promtool, which Debian's package prometheus has (half a minute)
 	cd deploy/signals && $(GO) vet ./... && $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: sdk-check

@@ -13,7 +13,7 @@ var cases = []struct {
 		"RopelineNodeDown",
 		`up{job="ropeline",instance="a"} 0x90
 		up{job="ropeline",instance="b"} 1x90`,
-		`{instance="a"}`,
+		`{instance="a", job="ropeline"}`,
 		[]string{`up{job="other",instance="a"} 0x90`, `up{job="ropeline",instance="a"} 1x89 0`},
 	},
 	{
@@ -94,7 +94,7 @@ var cases = []struct {
 		"RopelineFileDescriptors",
 		`process_open_fds{job="ropeline",instance="a"} 900x90
 		process_max_fds{job="ropeline",instance="a"} 1024x90`,
-		`{instance="a"}`,
+		`{instance="a", job="ropeline"}`,
 		[]string{`process_open_fds{job="other",instance="a"} 900x90
 		process_max_fds{job="other",instance="a"} 1024x90`},
 	},

@@ -22,7 +22,7 @@ const (
 	runbooks      = "https://github.com/ropeline/ropeline/blob/main/docs/alerts.md#"
 )
 
-var promql = parser.NewParser(parser.Options{})
+var promqlParser = parser.NewParser(parser.Options{})
 
 // known are the metrics that there are, with their labels.
 type known map[string][]string
@@ -62,7 +62,7 @@ func knownMetrics(t *testing.T) known {
 // a label that there is not. The labels that Prometheus adds are instance and job.
 func (k known) check(t *testing.T, where, query string) {
 	t.Helper()
-	expr, err := promql.ParseExpr(query)
+	expr, err := promqlParser.ParseExpr(query)
 	if err != nil {
 		t.Errorf("%s: %s: %v", where, query, err)
 		return
@@ -106,7 +106,7 @@ func isLabel(labels []string, name string) bool {
 
 func alertRules(t *testing.T) []rulefmt.Rule {
 	t.Helper()
-	groups, errs := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, promql, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	groups, errs := rulefmt.ParseFile(rulesFile, false, model.UTF8Validation, promqlParser, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for _, err := range errs {
 		t.Error(err)
 	}
