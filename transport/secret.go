@@ -83,12 +83,12 @@ func ParseSecret(text string) (Secret, error) {
 	return s, nil
 }
 
-// ParseSecrets reads a file of secrets, one a line, the newest first. Empty lines, and
-// those that begin with "#", are skipped. There are MaxSecrets at most, each once, and all
+// ParseSecrets reads a file of secrets, one a line, the newest first. Empty lines, those that
+// begin with "#", and a byte order mark in front are skipped. There are MaxSecrets at most, each once, and all
 // replace one another.
 func ParseSecrets(text string) ([]Secret, error) {
 	var all []Secret
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
 			continue
 		}

@@ -97,7 +97,7 @@ func TestSecretsThatReplaceOneAnother(t *testing.T) {
 		t.Error("what lasts is not a key of its own")
 	}
 
-	file := "# the new one\n" + third.Text() + "\n\n  " + second.Text() + " \r\n" + first.Text()
+	file := "\ufeff# the new one\n" + third.Text() + "\n\n  " + second.Text() + " \r\n" + first.Text()
 	if got, err := ParseSecrets(file); err != nil || len(got) != 3 || got[0] != third || got[1] != second || got[2] != first {
 		t.Errorf("got %d secrets, %v", len(got), err)
 	}

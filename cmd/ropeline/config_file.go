@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -97,7 +98,7 @@ func readSmall(path string, most int64) ([]byte, error) {
 }
 
 func parseConfig(path string, text []byte, fs *pflag.FlagSet, cfg *config) error {
-	doc, err := parser.ParseBytes(text, 0)
+	doc, err := parser.ParseBytes(bytes.TrimPrefix(text, []byte("\ufeff")), 0) // a byte order mark in front is none of it
 	if err != nil {
 		return fmt.Errorf("%s: not valid YAML: %w", path, err)
 	}

@@ -65,7 +65,7 @@ func TestVerdictsAndProofsAreChecked(t *testing.T) {
 }
 
 func TestConfigFileSetsWhatFlagsLeave(t *testing.T) {
-	cfg, err := parse(t, `
+	cfg, err := parse(t, "\ufeff"+`
 # a node of two
 origin: http://127.0.0.1:3000
 listen: :8088

@@ -206,6 +206,9 @@ func Letters(least, most int, others string) Kind[string] {
 	})
 }
 
+// ParseTime reads a time of RFC 3339, section 5.6, whose letters may be lower case.
+func ParseTime(s string) (time.Time, error) { return time.Parse(time.RFC3339, strings.ToUpper(s)) }
+
 // Moment is a time, written with its zone so that it is the same on every node. The zero one
 // is none.
 func Moment() Kind[time.Time] {
@@ -213,7 +216,7 @@ func Moment() Kind[time.Time] {
 	return Of(
 		Spec{Type: "time", Allowed: allowed, Schema: map[string]any{"type": "string", "format": "date-time"}, Null: true},
 		func(s string) (time.Time, bool) {
-			t, err := time.Parse(time.RFC3339, s)
+			t, err := ParseTime(s)
 			t = t.UTC()
 			return t, err == nil && t.Year() >= 1970 && t.Year() <= 9999 // beyond which it cannot be written again
 		},

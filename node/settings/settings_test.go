@@ -33,6 +33,16 @@ var fields = Table[site]{
 func field(name string) Field[site] { return fields.Pick(name)[0] }
 
 // TestWrittenAndReadAgain sets each field to texts that are allowed, and to others that are not.
+// TestTimesInLowerCase: RFC 3339, 5.6, allows t and z, and they are written large again.
+func TestTimesInLowerCase(t *testing.T) {
+	v := field("from").Of(new(site))
+	for _, s := range []string{"2026-11-27t10:00:00+01:00", "2026-11-27t09:00:00z", "2026-11-27T09:00:00z"} {
+		if err := v.Set(s); err != nil || v.String() != "2026-11-27T09:00:00Z" {
+			t.Errorf("%s: %v; it reads %q", s, err, v)
+		}
+	}
+}
+
 func TestWrittenAndReadAgain(t *testing.T) {
 	for name, texts := range map[string]struct{ good, bad []string }{
 		"places": {[]string{"1", "20"}, []string{"0", "21", "", "1.5", "x"}},

@@ -97,7 +97,7 @@ func (c *clientConfig) open() (*client, error) {
 // lines begin with what a token is good for, the last that may write.
 func tokenIn(text string) (token string) {
 	writes := false
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 		fields := strings.Fields(line)
 		switch {
 		case len(fields) == 0 || strings.HasPrefix(fields[0], "#"):

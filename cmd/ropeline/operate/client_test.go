@@ -18,6 +18,7 @@ func TestTokenOfAFile(t *testing.T) {
 		"# nothing\n\n":                     "",
 		"alone-0123456789\n":                "alone-0123456789",
 		"read one\n":                        "one",
+		"\ufeffread one\n":                  "one",
 		"write two\nread one\n":             "two",
 		"read one\nwrite two\nread three\n": "two",
 		"write two\nwrite four night shift": "four",

@@ -370,7 +370,7 @@ func TestOverTLS(t *testing.T) {
 }
 
 func TestTokensAreParsed(t *testing.T) {
-	good := "# for people\n\nread " + readToken + " the night shift\n  write\t" + writeToken + "\n"
+	good := "\ufeff# for people\n\nread " + readToken + " the night shift\n  write\t" + writeToken + "\n"
 	tokens, err := ParseTokens(good)
 	if err != nil {
 		t.Fatal(err)

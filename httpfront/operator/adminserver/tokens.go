@@ -30,11 +30,11 @@ type Tokens struct {
 }
 
 // ParseTokens reads the text of a file of tokens: on each line a scope, "read" or "write", and
-// a token, and whatever name it has for people. Empty lines and those that begin with # are passed
-// over. Errors name the line and never the token.
+// a token, and whatever name it has for people. Empty lines, those that begin with #, and a byte order
+// mark in front are passed over. Errors name the line and never the token.
 func ParseTokens(text string) (*Tokens, error) {
 	t := &Tokens{scopes: map[[sha256.Size]byte]Scope{}}
-	for i, line := range strings.Split(text, "\n") {
+	for i, line := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
 			continue

@@ -150,7 +150,7 @@ func TestHistoryHasNullForWhatIsNotKnown(t *testing.T) {
 		Step   float64    `json:"step_seconds"`
 		Active []*float64 `json:"active"`
 	}
-	b := body(t, s.get("/api/v1/rooms/"+s.mesh.snap.Rooms[0].ID+"/history?from=2026-07-01T18:00:00Z&to=2026-07-01T19:00:00Z&step=60"))
+	b := body(t, s.get("/api/v1/rooms/"+s.mesh.snap.Rooms[0].ID+"/history?from=2026-07-01t18:00:00z&to=2026-07-01T19:00:00Z&step=60"))
 	if err := json.Unmarshal(b, &h); err != nil {
 		t.Fatal(err)
 	}

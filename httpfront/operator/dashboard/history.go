@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 const (
@@ -31,7 +33,7 @@ func (h *Handler) history(ctx *fasthttp.RequestCtx, room string) {
 func historyArgs(args *fasthttp.Args) (from, to time.Time, step time.Duration, wrong []problem) {
 	moment := func(name string) time.Time {
 		text := string(args.Peek(name))
-		t, err := time.Parse(time.RFC3339, text)
+		t, err := settings.ParseTime(text)
 		if err != nil {
 			wrong = append(wrong, wrongArg(name, text, "a time in RFC 3339, such as 2026-07-01T18:00:00Z"))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/node/history"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // What of a room's past is shown where nobody says it.
@@ -128,7 +129,7 @@ func momentOf(c *admin.Call, name string, unsaid time.Time) (time.Time, error) {
 	if given == "" {
 		return unsaid, nil
 	}
-	t, err := time.Parse(time.RFC3339, given)
+	t, err := settings.ParseTime(given)
 	if err != nil {
 		return t, admin.Wrong(name, given, "a time in RFC 3339, such as 2026-07-01T18:00:00Z")
 	}

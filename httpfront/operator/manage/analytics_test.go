@@ -31,7 +31,7 @@ func TestAnalytics(t *testing.T) {
 	if wait, _ := first["wait_p50_seconds"].(float64); wait < 58 || wait > 62 {
 		t.Errorf("the median wait is %v, want a minute", wait)
 	}
-	_, got = b.ask("GET", "/api/v1/rooms/shop/analytics?from=2026-07-01T16:00:00Z&to=2026-07-01T17:30:00Z&step=5m", "")
+	_, got = b.ask("GET", "/api/v1/rooms/shop/analytics?from=2026-07-01t16:00:00z&to=2026-07-01T17:30:00Z&step=5m", "")
 	points = got["points"].([]any)
 	if len(points) != 1 || points[0].(map[string]any)["minutes"] != 2.0 || points[0].(map[string]any)["new_users"] != 5.0 || b.mesh.to.Sub(b.mesh.from) != 90*time.Minute {
 		t.Errorf("in steps of 5 minutes: %v", got)
