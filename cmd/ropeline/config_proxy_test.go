@@ -143,6 +143,7 @@ func TestOriginMistakes(t *testing.T) {
 		"check timeout":       {"health-check:\n  path: /\n  timeout: 6s", []string{":2:3: health-check: timeout 6s is longer than interval 5s"}},
 		"check status":        {"health-check: {path: /, expected-status: [99]}", []string{"expected-status:", `"99"`, "200-299"}},
 		"check path":          {"health-check: {path: up}", []string{"path:", "starts with /"}},
+		"check escape":        {"health-check: {path: /100%}", []string{"path:", "hexadecimal digits"}},
 		"check without":       {"origin: http://a\nrooms:\n  - room: a\n    health-check: {path: /}", []string{":4:19: room \"a\": health-check:", "\"origins\" of its own"}},
 		"size":                {"max-body: 10MB", []string{":1:11: max-body:", `"10MB"`, "MiB"}},
 		"size out of range":   {"max-body: 1025TiB", []string{"max-body:"}},

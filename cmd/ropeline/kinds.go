@@ -42,7 +42,7 @@ var (
 	size        = sizeBetween(0, 1<<50, "a number of bytes up to 1024TiB, perhaps with KiB, MiB, GiB or TiB behind it, such as 10MiB; 0 is no limit")
 	headerField = settings.String("header", "the name of a header field, such as X-Forwarded-For", http1.IsName[string])
 	proofField  = settings.String("name", `letters, digits and "-", up to 64, such as `+proof.Header, isProofField)
-	requestPath = settings.String("path", "a path that starts with /, perhaps with a query, without spaces and in ASCII, such as /healthz", isRequestPath)
+	requestPath = settings.String("path", "a path that starts with /, perhaps with a query, without spaces and in ASCII, with % only before two hexadecimal digits, such as /healthz", upstream.IsCheckPath)
 	collector   = settings.String("URL", "http:// or https://, a host, perhaps a port and a path, such as http://127.0.0.1:4318", isCollector)
 	directory   = settings.String("url", "an address that begins with https://, such as "+acme.LetsEncrypt, isDirectory)
 	domains     = settings.Several(settings.Normal("host", "a host name of letters, digits, '-' and '.', without scheme, port or wildcard", certifiedHost, nil), 0)
@@ -157,10 +157,6 @@ func parseSize(s string) (int64, bool) {
 func isProofField(s string) bool {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-"
 	return len(s) <= 64 && strings.Trim(s, letters) == "" && strings.Trim(s, "-") != ""
-}
-
-func isRequestPath(s string) bool {
-	return strings.HasPrefix(s, "/") && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' })
 }
 
 func isCollector(s string) bool {

@@ -71,6 +71,7 @@ func TestParseOrigin(t *testing.T) {
 		"https://a/":                  {"https://a", "a:443", "a", "a", true, 1},
 		"http://10.0.0.5:3000":        {"http://10.0.0.5:3000", "10.0.0.5:3000", "10.0.0.5:3000", "10.0.0.5", false, 1},
 		"http://[::1]:80 weight=1000": {"http://[::1]:80", "[::1]:80", "[::1]:80", "::1", false, 1000},
+		"http://[fe80::1%25eth0]:80":  {"http://[fe80::1%25eth0]:80", "[fe80::1%eth0]:80", "[fe80::1]:80", "fe80::1", false, 1},
 		"  http://a   weight=2 ":      {"http://a", "a:80", "a", "a", false, 2},
 	} {
 		got, err := ParseOrigin(text)
@@ -90,7 +91,7 @@ func TestParseOrigin(t *testing.T) {
 }
 
 func FuzzParseOrigin(f *testing.F) {
-	for _, s := range []string{"http://a", "https://[::1]:8443 weight=3", "http://a:80/ weight=1", "http://%41", "http://a\x00"} {
+	for _, s := range []string{"http://a", "https://[::1]:8443 weight=3", "http://a:80/ weight=1", "http://%41", "http://[fe80::1%25eth0]", "http://a\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

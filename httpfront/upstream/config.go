@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -177,8 +178,8 @@ func (c *Check) complete() error {
 		fill("healthy", &c.Healthy, 2),
 		fill("unhealthy", &c.Unhealthy, 3),
 	}
-	if !strings.HasPrefix(c.Path, "/") || strings.ContainsFunc(c.Path, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' }) {
-		errs = append(errs, fmt.Errorf("path of checks %q: want one that starts with / and has no spaces and no fragment", c.Path))
+	if !IsCheckPath(c.Path) {
+		errs = append(errs, fmt.Errorf("path of checks %q: want one that starts with / and has no spaces, no fragment, and %% only before two hexadecimal digits", c.Path))
 	}
 	if c.Timeout > c.Interval {
 		errs = append(errs, fmt.Errorf("timeout of checks is %v: want at most the interval, %v", c.Timeout, c.Interval))
@@ -192,6 +193,12 @@ func (c *Check) complete() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// IsCheckPath reports whether a path, perhaps with a query, can be asked for as it is.
+func IsCheckPath(path string) bool {
+	_, err := url.ParseRequestURI(path)
+	return err == nil && path[0] == '/' && !strings.ContainsFunc(path, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '#' })
 }
 
 // accepts reports whether an answer with that code is a good one.

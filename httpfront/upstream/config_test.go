@@ -36,6 +36,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"ejection":         {func(c *Config) { c.Passive.Ejection = time.Hour }, []string{"ejection is 1h0m0s: want at most the longest ejection, 2m0s"}},
 		"check path":       {func(c *Config) { c.Check = &Check{} }, []string{`path of checks ""`, "starts with /"}},
 		"check space":      {func(c *Config) { c.Check = &Check{Path: "/a b"} }, []string{"spaces"}},
+		"check escape":     {func(c *Config) { c.Check = &Check{Path: "/100%"} }, []string{`"/100%"`, "hexadecimal"}},
 		"check timeout":    {func(c *Config) { c.Check = &Check{Path: "/", Timeout: 6 * time.Second} }, []string{"timeout of checks is 6s: want at most the interval, 5s"}},
 		"check status":     {func(c *Config) { c.Check = &Check{Path: "/", Status: []StatusRange{{100, 200}}} }, []string{"status of checks 100-200: want codes from 200 to 599"}},
 	} {

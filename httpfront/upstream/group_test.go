@@ -157,6 +157,33 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 	}
 }
 
+// TestChecksOfAnAddressWithAZone: the zone leads there, and is not told.
+func TestChecksOfAnAddressWithAZone(t *testing.T) {
+	lo, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here: ", err)
+	}
+	hosts := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { hosts <- r.Host }))
+	server.Listener = lo
+	server.Start()
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(lo.Addr().String())
+	ifs, err := net.InterfaceByIndex(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _ := open(t, Config{Origins: parsed(t, "http://[::1%25"+ifs.Name+"]:"+port), Check: &Check{Path: "/up"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { g.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	if host := <-hosts; host != "[::1]:"+port {
+		t.Errorf("the check asked for the host %q", host)
+	}
+}
+
 func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
 	a, b := serve(t), serve(t)
 	g, log := open(t, Config{

@@ -58,10 +58,12 @@ func ParseOrigin(s string) (Origin, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return Origin{}, notAllowed(s, errors.New("a port is from 1 to 65535"))
 	}
-	o.url = u.Scheme + "://" + u.Host
+	o.url = (&url.URL{Scheme: u.Scheme, Host: u.Host}).String()
 	o.addr = net.JoinHostPort(u.Hostname(), port)
-	o.host = u.Host
-	o.name = u.Hostname()
+	o.name, o.host = u.Hostname(), u.Host
+	if name, zone, ok := strings.Cut(o.name, "%"); ok && strings.Contains(name, ":") {
+		o.name, o.host = name, strings.Replace(o.host, "%"+zone, "", 1) // a zone means something on this machine alone: RFC 6874, 4
+	}
 	o.tls = u.Scheme == "https"
 	return o, nil
 }
