@@ -97,6 +97,7 @@ var nodeFields = settings.Table[config]{
 	settings.New("stream-timeout", "longest pause inside a response body", phase, 5*time.Minute, func(c *config) *time.Duration { return &c.Proxy.Timeouts.Stream }),
 	settings.New("tunnel-timeout", "longest silence, both ways, of an upgraded connection", phase, 2*time.Minute, func(c *config) *time.Duration { return &c.Proxy.Timeouts.Tunnel }),
 	settings.New("origin-idle-timeout", "how long an unused connection to an origin is kept", phase, 4*time.Second, func(c *config) *time.Duration { return &c.Proxy.Timeouts.Upstream.Idle }),
+	settings.New("origin-connection-life", "for how long a connection to an origin is used again", phase, time.Minute, func(c *config) *time.Duration { return &c.Proxy.Timeouts.Upstream.Life }),
 	settings.New("drain-delay", "how long a node that is being stopped still takes visitors, while /readyz says 503; 0s: not at all", settings.Duration(0, time.Hour, 1), 0, func(c *config) *time.Duration { return &c.Proxy.DrainDelay }),
 	settings.New("drain-timeout", "how long requests under way may go on when the node is stopped", phase, 25*time.Second, func(c *config) *time.Duration { return &c.Proxy.Timeouts.Drain }),
 	settings.New("max-connections", "connections of visitors at one time", upTo, 32768, func(c *config) *int { return &c.Proxy.Limits.Conns }),
@@ -105,6 +106,7 @@ var nodeFields = settings.Table[config]{
 	settings.New("max-requests-per-connection", "requests that one connection may bring", upTo, 1000, func(c *config) *int { return &c.Proxy.Limits.Requests }),
 	settings.New("min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum", settings.Int(0, 1<<20), 240, func(c *config) *int { return &c.Proxy.Limits.BodyRate }),
 	settings.New("max-origin-requests", "requests with one origin at one time", upTo, 1024, func(c *config) *int { return &c.Proxy.Limits.Upstream.Conns }),
+	settings.New("max-requests-per-origin-connection", "requests that one connection to an origin serves", upTo, 10_000, func(c *config) *int { return &c.Proxy.Limits.Upstream.Requests }),
 	settings.New("max-upgrades", "upgraded connections (WebSocket) at one time", upTo, 16384, func(c *config) *int { return &c.Proxy.Limits.Upstream.Tunnels }),
 }
 

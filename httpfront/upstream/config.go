@@ -53,6 +53,8 @@ type Limits struct {
 	// Tunnels is how many connections of upgrades are open at once, at all
 	// origins together and beyond Conns. Default 16384.
 	Tunnels int
+	// Requests is how many requests one connection serves. Default 10,000.
+	Requests int
 }
 
 // Timeouts end what does not move. Zero means the default.
@@ -70,6 +72,10 @@ type Timeouts struct {
 	// keep-alive time of the origins. Default 4 s, which is below the five
 	// seconds that common application servers wait.
 	Idle time.Duration
+	// Life is for how long a connection is used again, up to a tenth longer or shorter so that not
+	// all end together: one that is never idle would keep the address that its origin's name had, and
+	// the place that a balancer gave it. Default 1 min.
+	Life time.Duration
 }
 
 // Passive is about what requests tell of an origin. Zero means the default.
@@ -126,11 +132,13 @@ func (c *Config) complete() error {
 		fill("slow start", &c.SlowStart, 10*time.Second),
 		fill("limit of connections", &c.Limits.Conns, 1024),
 		fill("limit of tunnels", &c.Limits.Tunnels, 16384),
+		fill("limit of requests of a connection", &c.Limits.Requests, 10_000),
 		fill("timeout wait", &c.Timeouts.Wait, 10*time.Second),
 		fill("timeout connect", &c.Timeouts.Connect, 5*time.Second),
 		fill("timeout handshake", &c.Timeouts.Handshake, 5*time.Second),
 		fill("timeout send", &c.Timeouts.Send, 30*time.Second),
 		fill("timeout idle", &c.Timeouts.Idle, 4*time.Second),
+		fill("timeout life", &c.Timeouts.Life, time.Minute),
 		fill("failures", &c.Passive.Failures, 3),
 		fill("ejection", &c.Passive.Ejection, 10*time.Second),
 		fill("longest ejection", &c.Passive.EjectionMax, 2*time.Minute),

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"os"
 	"sync/atomic"
@@ -27,6 +28,8 @@ type Conn struct {
 	quiet  *quietness
 	ask    *asking
 	since  time.Time // put back; only for the pool
+	ends   time.Time // it is not put back then
+	left   int       // requests that it may still serve
 	send   time.Duration
 	reads  *deadline.Lazy
 	writes *deadline.Lazy // nil for TLS, which cannot go on after a write that timed out
@@ -41,9 +44,13 @@ type Conn struct {
 	kept   bool // for one client
 }
 
-// newConn returns a connection of a pool, on which each write may take so long.
-func newConn(conn net.Conn, p *pool, send time.Duration) *Conn {
-	c := &Conn{Conn: conn, pool: p, quiet: newQuietness(conn), send: send, reads: deadline.New(conn.SetReadDeadline)}
+// newConn returns a connection of a pool.
+func newConn(conn net.Conn, p *pool) *Conn {
+	cfg := &p.group.cfg
+	c := &Conn{
+		Conn: conn, pool: p, quiet: newQuietness(conn), send: cfg.Timeouts.Send, reads: deadline.New(conn.SetReadDeadline),
+		ends: time.Now().Add(jittered(cfg.Timeouts.Life, rand.Float64())), left: cfg.Limits.Requests,
+	}
 	_, tls := conn.(*tls.Conn)
 	c.ask = newAsking(c.quiet, tls)
 	if !tls {
@@ -211,8 +218,9 @@ func (c *Conn) Release() {
 	c.Limit(0)
 	c.since = time.Now()
 	c.reused = true
+	c.left--
 	p, use := c.pool, c.use // it may be somebody else's at once
-	if !p.putIdle(c) {
+	if c.left <= 0 || c.since.After(c.ends) || !p.putIdle(c) {
 		p.close(c)
 	}
 	p.leave(use)

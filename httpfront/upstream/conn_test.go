@@ -35,7 +35,7 @@ func limitMeanwhile(t *testing.T, before, meanwhile time.Duration) {
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	conn := newConn(near, nil, time.Minute)
+	conn := newConn(near, &pool{group: &Group{cfg: Config{Timeouts: Timeouts{Send: time.Minute}}}})
 	conn.Limit(before)
 	start := time.Now()
 	ended := make(chan error)

@@ -264,6 +264,33 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
+// TestConnectionsEnd: one that is never idle would keep the address that its origin's name had.
+func TestConnectionsEnd(t *testing.T) {
+	for name, cfg := range map[string]struct {
+		Config
+		reused []bool
+	}{
+		"by their requests": {Config{Limits: Limits{Requests: 2}}, []bool{false, true, false, true}},
+		"by their age":      {Config{Timeouts: Timeouts{Life: 1}}, []bool{false, false, false}},
+		"not at once":       {Config{}, []bool{false, true, true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Origins = parsed(t, serve(t).URL)
+			g, _ := open(t, cfg.Config)
+			for i, want := range cfg.reused {
+				c := acquired(t, g, Tried{})
+				if c.Reused() != want {
+					t.Errorf("connection %d was used before: %v", i, c.Reused())
+				}
+				c.Release()
+			}
+			if s := g.Status().Origins[0]; s.Active != 0 || s.Idle > 1 {
+				t.Errorf("left over: %+v", s)
+			}
+		})
+	}
+}
+
 // TestAnotherOriginKeepsItsConnections: a request that comes from an origin where it
 // failed gets a new connection to the next one, which has done nothing wrong.
 func TestAnotherOriginKeepsItsConnections(t *testing.T) {

@@ -147,7 +147,7 @@ func (p *pool) dial(tunnel bool) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := newConn(conn, p, p.group.cfg.Timeouts.Send)
+	c := newConn(conn, p)
 	c.tunnel = tunnel
 	if !p.add(c) {
 		conn.Close()
