@@ -24,6 +24,21 @@ type client struct {
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferSize) }}
 
+// asks says that an origin works on a request of e, on a connection that ends when the client has left; nil: none does.
+// A nil e is nobody who can leave.
+func (e *client) asks(c *upstream.Conn) {
+	switch {
+	case e == nil:
+	case c == nil:
+		e.Asks(nil)
+	default:
+		e.Asks(c)
+	}
+}
+
+// hasLeft reports whether a connection to an origin was ended for that.
+func (e *client) hasLeft() bool { return e != nil && e.HasLeft() }
+
 // freeReader gives the reader of e back. What it holds is lost.
 func (e *client) freeReader() {
 	if e.in != nil {

@@ -31,6 +31,7 @@ var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 // good from begin until close.
 type exchange struct {
 	conn     *upstream.Conn
+	client   *client // for whom; nil: nobody who can leave
 	head     http1.Response
 	up       *relay.Upload // nil if the request has no body
 	reusable bool          // whether the origin will take another request
@@ -42,6 +43,8 @@ type exchange struct {
 
 // begin has x be a request on conn.
 func (x *exchange) begin(a *admitted, conn *upstream.Conn) {
+	x.client = a.req.edge
+	x.client.asks(conn)
 	x.conn, x.up, x.reusable, x.owner, x.active = conn, nil, false, nil, nil
 	x.head.Reset()
 	x.call = a.req.record.call(a.req, conn.Origin().Host())
@@ -130,6 +133,7 @@ func (x *exchange) close(complete bool) {
 		return // it is closed
 	}
 	x.active.finish()
+	x.client.asks(nil) // before the connection is somebody else's
 	reusable := x.reusable && complete
 	if x.up != nil && !x.up.Ended(0) {
 		x.up.Abort()
@@ -141,7 +145,7 @@ func (x *exchange) close(complete bool) {
 		x.conn.Discard()
 	}
 	x.call.End(!complete)
-	x.conn, x.up, x.call, x.active = nil, nil, nil, nil
+	x.conn, x.client, x.up, x.call, x.active = nil, nil, nil, nil, nil
 }
 
 // originBody is the body of a response.

@@ -61,6 +61,10 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 		conn.Answered()
 		return delivered, nil
 	}
+	if a.req.edge.hasLeft() {
+		x.close(false)
+		return delivered, errLeft
+	}
 	far := deliveryOf(conn, err)
 	if isUnusable(err) {
 		conn.Answered()
@@ -71,6 +75,12 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 	x.close(false)
 	return far, err
 }
+
+// errLeft says that the client has closed the connection while the origin worked, which is no fault of the origin.
+var errLeft = errors.New("the client has left")
+
+// clientLeft is for the access log, in which it has the code that nginx gives it: hardly anybody gets the answer.
+var clientLeft = http1.Refusal{Code: 499, Reason: "the client has closed its side of the connection before the site answered"}
 
 // connect returns a connection for a request. If the request asks, it has been sent there
 // and its answer has begun, unless there is an error. There is no connection if there was none
@@ -102,6 +112,7 @@ func (f *Front) connect(a *admitted) (*upstream.Conn, error) {
 // ask sends a request that has no body, and waits until its answer begins.
 func (f *Front) ask(conn *upstream.Conn, r *request) error {
 	owned := true
+	r.edge.asks(conn)
 	defer func() {
 		if owned { // a panic
 			conn.Discard()
@@ -274,6 +285,11 @@ func (w *answer) take(h *http1.Response, a *admitted) {
 // originFailed answers for an origin that did not. The visitor keeps the pass:
 // being let in to a site that is down shall not cost the place.
 func (f *Front) originFailed(w *answer, a *admitted, err error) {
+	if err == errLeft {
+		f.refuse(w, clientLeft)
+		w.last = true
+		return
+	}
 	if e, ok := errors.AsType[*relay.ClientError](err); ok {
 		a.req.record.becomes(Malformed)
 		f.refuse(w, e.Refusal)

@@ -22,6 +22,7 @@ type tunnel struct {
 // beginTunnel answers r with the origin's 101, and returns the tunnel; nil if the client has gone.
 func (w *answer) beginTunnel(e *client, r *request) *tunnel {
 	x := &w.origin
+	e.asks(nil) // from now on each direction ends by itself
 	w.out = w.appendHead(w.out[:0], r, false)
 	if _, err := e.Write(w.out); err != nil {
 		x.close(false)

@@ -25,6 +25,7 @@ type Conn struct {
 	owner    *Listener
 
 	reading
+	asking
 	writes *deadline.Lazy // not of TLS, which cannot go on after a write that timed out
 	peer   netip.Addr     // of Conn; invalid until who serves it has asked
 	ending

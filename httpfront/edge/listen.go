@@ -98,6 +98,10 @@ func New(ln net.Listener, cfg Config, each func(*Conn)) *Listener {
 func (l *Listener) Serve(ctx context.Context, end func()) error {
 	accepting := make(chan error, 1)
 	go func() { accepting <- l.accept() }()
+	over, looking := make(chan struct{}), sync.WaitGroup{}
+	looking.Go(func() { l.lookAgain(over) })
+	defer looking.Wait()
+	defer close(over)
 	var err error
 	select {
 	case <-ctx.Done():

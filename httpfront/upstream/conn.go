@@ -198,8 +198,16 @@ func (c *Conn) isQuiet() bool {
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// Abort ends all reads and writes that are under way. Discard is still due.
-func (c *Conn) Abort() { c.Conn.Close() }
+// Abort ends all reads and writes that are under way, and does not wait: of TLS there is no goodbye. Discard is still due.
+func (c *Conn) Abort() { c.plain().Close() }
+
+// plain is the connection below TLS.
+func (c *Conn) plain() net.Conn {
+	if t, ok := c.Conn.(*tls.Conn); ok {
+		return t.NetConn()
+	}
+	return c.Conn
+}
 
 // Answered tells that the origin has answered a request, with whatever status, be the
 // answer of use or not.
@@ -265,11 +273,7 @@ func (c *Conn) Discard() {
 // ResetOnClose has the connection, of which all that is wanted has come, be reset when it is closed. Who closes a
 // connection in order keeps its port for a minute, and whoever can have many closed would use up all that there are.
 func (c *Conn) ResetOnClose() {
-	conn := c.Conn
-	if t, ok := conn.(*tls.Conn); ok {
-		conn = t.NetConn()
-	}
-	if l, ok := conn.(interface{ SetLinger(int) error }); ok {
+	if l, ok := c.plain().(interface{ SetLinger(int) error }); ok {
 		l.SetLinger(0) //nolint:errcheck // it is closed in order then
 	}
 }

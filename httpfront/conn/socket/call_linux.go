@@ -5,6 +5,8 @@ package socket
 import (
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // Read reads what there is from a socket that does not block; syscall.EAGAIN if that is nothing.
@@ -39,4 +41,11 @@ func call(which, fd uintptr, p []byte, flags uintptr) (int, error) {
 			return 0, e
 		}
 	}
+}
+
+// left reports whether the other side sends no more, whatever of it is still to be read.
+func left(fd uintptr) bool {
+	fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0
 }

@@ -36,3 +36,9 @@ func again(call func() (int, error)) (int, error) {
 		}
 	}
 }
+
+// left reports whether the other side sends no more, if nothing of it is still to be read.
+func left(fd uintptr) bool {
+	n, err := Peek(fd, new([1]byte))
+	return n == 0 && err != syscall.EAGAIN
+}

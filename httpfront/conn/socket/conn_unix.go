@@ -93,6 +93,12 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// Left reports whether the other side has ended its direction, or all of the connection. It does not wait for a read
+// that is under way.
+func (c *conn) Left() (is bool) {
+	return c.raw.Control(func(fd uintptr) { is = left(fd) }) != nil || is
+}
+
 // do has wait call what is next until it is done.
 func (h *half) do(p []byte, wait func(func(uintptr) bool) error) (int, error) {
 	h.mu.Lock()
