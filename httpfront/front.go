@@ -46,7 +46,8 @@ type Front struct {
 	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
 	edge     atomic.Pointer[edge.Listener]
 
-	draining atomic.Bool
+	draining atomic.Bool // it takes no more connections
+	stopping atomic.Bool // it will soon
 }
 
 // New checks cfg and returns a Front that Run will serve. It opens nothing.
@@ -179,9 +180,14 @@ func (f *Front) Load() (connections, requests int) {
 	return connections, int(f.inFlight.Load())
 }
 
+// Stopping says that Run is to end soon, so that each answer from now on is the last of its connection: a client that keeps one
+// could send something at the moment at which it is closed, and would not know what became of that.
+func (f *Front) Stopping() { f.stopping.Store(true) }
+
 // drain lets requests end, and then cuts the rest off.
 func (f *Front) drain(l *edge.Listener) {
 	f.draining.Store(true)
+	f.Stopping()
 	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
 	defer cancel()
 	if err := l.Quiesce(ctx); err != nil {

@@ -89,7 +89,7 @@ func (f *Front) serveNext(e *client, h handler) (goesOn bool, upgraded *tunnel) 
 
 // isLast reports whether the connection is closed once r has been answered.
 func (f *Front) isLast(e *client, r *request) bool {
-	return r.Close || f.draining.Load() || e.requests >= f.cfg.Limits.Requests
+	return r.Close || f.stopping.Load() || e.requests >= f.cfg.Limits.Requests
 }
 
 // makeAnswer makes w the answer to the request with that head, of which no says why it is refused if

@@ -33,6 +33,24 @@ func TestShutdownServesWhatHasBegun(t *testing.T) {
 	<-stopped
 }
 
+// TestSoonToStop: for as long as drain-delay lasts clients are served, new ones as well, and told to come by another connection.
+func TestSoonToStop(t *testing.T) {
+	f := serve(t, nil, http.HandlerFunc(echo))
+	kept := f.dial()
+	io.WriteString(kept, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	resp := kept.response("GET")
+	if io.Copy(io.Discard, resp.Body); resp.Close {
+		t.Error("a connection is closed before anybody stops")
+	}
+	f.front.Stopping()
+	for name, c := range map[string]*conn{"kept": kept, "new": f.dial()} {
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab")
+		if resp := c.response("POST"); resp.StatusCode != 200 || !resp.Close {
+			t.Errorf("%s: got %d, close %v", name, resp.StatusCode, resp.Close)
+		}
+	}
+}
+
 // TestShutdownLetsOldClientsEnd is the same for an answer that goes on until the
 // connection ends.
 func TestShutdownLetsOldClientsEnd(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -80,7 +79,7 @@ const (
 // New returns a listener whose connections each serves.
 func New(ln net.Listener, cfg Config, each func(*Conn)) *Listener {
 	l := &Listener{
-		Listener: ln, cfg: cfg, each: each,
+		Listener: Patient(ln, cfg.Log), cfg: cfg, each: each,
 		closed:    make(chan struct{}),
 		polite:    make(chan struct{}, politeMax),
 		conns:     map[*Conn]struct{}{},
@@ -122,7 +121,7 @@ func (l *Listener) Serve(ctx context.Context, end func()) error {
 // accept takes connections until the listener is closed or broken.
 func (l *Listener) accept() error {
 	for {
-		c, err := l.acceptPatiently()
+		c, err := l.Accept()
 		if err != nil {
 			return err
 		}
@@ -175,43 +174,6 @@ func (l *Listener) isClosed() bool {
 	default:
 		return false
 	}
-}
-
-// Pauses before another try to accept. Descriptors come free when a request or
-// an idle connection ends, so long pauses would only lengthen the outage.
-const (
-	acceptPauseMin = 5 * time.Millisecond
-	acceptPauseMax = 200 * time.Millisecond
-)
-
-// acceptPatiently waits for the next connection. A crowd that uses up the descriptors or the
-// kernel's buffers must not cost the visitors who are being served.
-func (l *Listener) acceptPatiently() (net.Conn, error) {
-	for pause := acceptPauseMin; ; pause = min(2*pause, acceptPauseMax) {
-		c, err := l.Listener.Accept()
-		if err == nil || !isShortage(err) {
-			return c, err
-		}
-		if pause == acceptPauseMin {
-			l.cfg.Log.Warn("no connection can be accepted now; if this happens again, raise the limit of open files", "error", err)
-		}
-		select {
-		case <-time.After(pause):
-		case <-l.closed:
-			return nil, net.ErrClosed
-		}
-	}
-}
-
-// isShortage reports whether accepting failed for want of something that comes
-// back, or because the client went away.
-func isShortage(err error) bool {
-	for _, e := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // take makes c ready and hands it out, or turns it away. It never waits for the

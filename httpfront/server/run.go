@@ -87,6 +87,7 @@ func (s *Server) awaitStop(broken <-chan struct{}) {
 		s.log.Error("a part of the node has failed, so that it has to stop")
 		s.life.stop()
 	}
+	s.front.Stopping()
 	if delay > 0 {
 		s.log.Info("stopping: /readyz says so, and visitors are served until drain-delay has passed", "drain_delay", settings.Span(delay))
 		select {

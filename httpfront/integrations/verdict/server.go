@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/edge"
 )
 
 // Judge decides about requests. *httpfront.Front is one.
@@ -124,7 +125,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		s.grpc.Stop()
 	})
-	err := srv.Serve(s.cfg.Listener)
+	err := srv.Serve(edge.Patient(s.cfg.Listener, s.cfg.Logger))
 	close(served)
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("verdicts: %w", err)

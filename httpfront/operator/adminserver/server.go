@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
@@ -94,7 +95,7 @@ func (s *Server) Scope(token string) Scope {
 
 // Run serves until ctx ends. It returns nil then, and an error if it could not serve.
 func (s *Server) Run(ctx context.Context) error {
-	ln := s.cfg.Listener
+	ln := edge.Patient(s.cfg.Listener, s.cfg.Logger)
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
 	}

@@ -11,7 +11,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -102,6 +105,31 @@ func ask(t *testing.T, method, url, body string, fields ...string) (*http.Respon
 		t.Fatal(err)
 	}
 	return resp, string(got)
+}
+
+// shortListener has no descriptors left for its first connections.
+type shortListener struct {
+	net.Listener
+	left atomic.Int32
+}
+
+func (l *shortListener) Accept() (net.Conn, error) {
+	if l.left.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return l.Listener.Accept()
+}
+
+func TestDescriptorsComeBack(t *testing.T) {
+	var short shortListener
+	short.left.Store(3)
+	base, _ := start(t, func(c *Config) {
+		short.Listener = c.Listener
+		c.Listener = &short
+	})
+	if _, body := ask(t, "GET", base+"/thing", ""); !strings.HasPrefix(body, "GET") || short.left.Load() >= 0 {
+		t.Errorf("got %q after %d failures", body, 3-short.left.Load())
+	}
 }
 
 func TestWhoMayDoWhat(t *testing.T) {

@@ -1,0 +1,49 @@
+package edge
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+)
+
+// failing is a listener whose Accept fails in turn.
+type failing struct {
+	net.Listener
+	with []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.with) == 0 {
+		c, _ := net.Pipe()
+		return c, nil
+	}
+	err := f.with[0]
+	f.with = f.with[1:]
+	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", err)}
+}
+
+func (f *failing) Close() error { return nil }
+
+func TestPatient(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	for _, err := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
+		if c, got := Patient(&failing{with: []error{err, err}}, log).Accept(); got != nil || c == nil {
+			t.Errorf("%v: got %v", err, got)
+		}
+	}
+	if _, got := Patient(&failing{with: []error{syscall.EINVAL}}, log).Accept(); !errors.Is(got, syscall.EINVAL) {
+		t.Errorf("got %v, want an error that does not pass by itself", got)
+	}
+	var always []error
+	for range 1000 {
+		always = append(always, syscall.EMFILE)
+	}
+	p := Patient(&failing{with: always}, log)
+	p.Close()
+	if _, got := p.Accept(); !errors.Is(got, net.ErrClosed) {
+		t.Errorf("closed: got %v", got)
+	}
+}
