@@ -120,34 +120,28 @@ func tellWorld(out io.Writer, cfg small.Config, r small.Result) {
 	}
 }
 
-// nodes searches histories of whole nodes.
+// nodes searches histories of whole nodes, until one breaks a promise.
 func nodes(ctx context.Context, o options, rules ticket.Rules, out io.Writer) (found int, err error) {
 	debug.SetGCPercent(800) // a history makes much garbage and keeps little
-	e := &replay.Explorer{LeaveOut: rules, Workers: o.workers, Most: o.most, Seed: o.seed}
-	fmt.Fprintf(out, "Whole nodes:\n\n")
-	e.Begin(func(f replay.Finding) {
-		fmt.Fprintf(out, "%s\n    %s\n    after %v; go run ./bench/explore%s -replay %q\n", f.History, f.Broken, f.After.Round(time.Second), rules.Flag(), f.History)
-	})
-	var tallies []replay.Tally
-	for _, part := range e.Parts(o.length) {
-		within, stop := context.WithTimeout(ctx, part.For)
-		t, failed := e.Search(within, part.Name, part.Of, part.Histories)
-		stop()
-		tallies = append(tallies, t)
-		if err = failed; err != nil || ctx.Err() != nil {
+	s := replay.Search{LeaveOut: rules, For: o.length, Seed: o.seed}
+	fmt.Fprintf(out, "Whole nodes:\n\n| searched | histories | of | without effect | time |\n|---|--:|--:|--:|--:|\n")
+	for _, p := range s.Parts() {
+		t, err := s.Run(ctx, p)
+		if err != nil {
+			return 0, err
+		}
+		of := "drawn"
+		if !p.Drawn() {
+			of = fmt.Sprint(len(p.Histories))
+		}
+		fmt.Fprintf(out, "| %s | %d | %s | %d | %v |\n", p.Name, t.Runs, of, t.Useless, t.Took.Round(time.Second))
+		if f := t.Found; f.Broken != "" {
+			fmt.Fprintf(out, "\n%s\n    %s\n    go run ./bench/explore%s -replay %q\n", f.History, f.Broken, rules.Flag(), f.History)
+			return 1, nil
+		}
+		if ctx.Err() != nil {
 			break
 		}
 	}
-	fmt.Fprintf(out, "\n| searched | histories | of | without effect | time | broken |\n|---|--:|--:|--:|--:|--:|\n")
-	for _, t := range tallies {
-		of := "drawn"
-		if t.Of > 0 {
-			of = fmt.Sprint(t.Of)
-		}
-		fmt.Fprintf(out, "| %s | %d | %s | %d | %v | %d |\n", t.Name, t.Runs, of, t.Useless, t.Took.Round(time.Second), t.Found)
-	}
-	if all := e.Findings(); len(all) > 0 {
-		fmt.Fprintf(out, "\nThe shortest history that breaks a promise: %s\n", all[0].History)
-	}
-	return len(e.Findings()), err
+	return 0, nil
 }

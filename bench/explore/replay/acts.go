@@ -10,99 +10,38 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// What operators do, and when.
-
-// patience is how long a moment is waited for.
-const patience = 6 * time.Second
-
-// begin has the first act come now.
-func (w *world) begin() {
-	w.begun = true
-	w.result.cuts(len(w.nodes), len(w.h.Steps))
-	w.act()
-}
-
-// act does what is next, and all that comes together with it.
-func (w *world) act() {
-	s := w.h.Steps[w.next]
-	w.next++
-	for _, t := range w.h.Twists {
-		if t.What == Cut && t.Nth == w.next {
-			w.cutOff(w.nodes[t.From], t)
-		}
-	}
-	w.note("%s", s)
-	w.minted, w.taken, w.lastAt = false, false, w.now
-	if err := w.do(s); err != nil {
-		w.note("refused: %v", err)
-		w.result.Refused = w.next
-	}
-	if w.next == len(w.h.Steps) {
-		return
-	}
-	w.waits = true
-	switch w.h.Steps[w.next].When {
-	case Now:
-		w.waits = false
-		w.act()
-		return
-	case Soon:
-		w.after(time.Second, w.goOn(w.next))
-	case Settled:
-		w.after(5*time.Second, w.goOn(w.next))
-	case Minted, Taken:
-		next := w.next
-		wait := patience
-		if w.rooms > firstRoom {
-			wait += cooling
-		}
-		w.after(wait, func() {
-			if w.waits && w.next == next {
-				w.result.Unmet = next + 1
-				w.goOn(next)()
-			}
-		})
-	}
-}
-
-// goOn does the next act, if that is still the one that is meant.
-func (w *world) goOn(next int) func() {
-	return func() {
-		if w.waits && w.next == next {
-			w.waits = false
-			w.act()
-		}
-	}
-}
-
-// step does the next act if its moment is there.
-func (w *world) step() {
-	if !w.waits || w.now == w.lastAt {
-		return
-	}
-	if when := w.h.Steps[w.next].When; when == Minted && w.minted || when == Taken && w.taken {
-		w.goOn(w.next)()
-	}
-}
-
-func (w *world) cutOff(m *machine, t Twist) {
-	w.note("%s", t)
-	w.result.twisted()
-	m.cut = true
-	w.judge.disturbed()
-	w.changed()
-	w.after(4*time.Second, func() {
-		m.cut = false
-		w.judge.disturbed()
-		w.changed()
-	})
-}
+// What operators do.
 
 var (
 	errDown   = errors.New("the node is down")
 	errGone   = errors.New("the node is gone for good")
 	errNoRoom = errors.New("the node does not know the room")
 )
+
+// act takes a step.
+func (w *world) act(i int) {
+	for _, m := range w.nodes {
+		if len(w.occasion(Twist{Kind: links, From: m.no, To: m.no}, true)) > 0 {
+			w.cutOff(m)
+		}
+	}
+	s := w.h.Steps[i]
+	w.note("%s", s)
+	w.minted, w.taken = false, false
+	if err := w.do(s); err != nil {
+		w.note("refused: %v", err)
+		w.result.Refused = i + 1
+	}
+}
+
+func (w *world) cutOff(m *machine) {
+	m.cut = true
+	w.judge.disturbed()
+	w.after(4*time.Second, func() {
+		m.cut = false
+		w.judge.disturbed()
+	})
+}
 
 func (w *world) do(s Step) error {
 	m := w.nodes[s.Node]
@@ -132,31 +71,32 @@ func (w *world) do(s Step) error {
 	case Kill:
 		w.stop(m)
 	case Restart:
-		w.stop(m)
-		w.after(time.Second, func() { w.startAgain(m) })
+		w.restart(m)
 	case Dead:
 		return w.lose(m, w.nodes[s.Told])
 	}
 	return nil
 }
 
-// edit changes the room at a node, as the API does.
-func (w *world) edit(m *machine, change func(*room.Settings)) error {
-	var is *catalog.Room
-	var before int
-	err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
-		was := c.Room(w.room)
-		if was == nil {
-			return nil, errNoRoom
+// replace puts another room in the place of the one that operators mean, as the API does.
+func (w *world) replace(m *machine, writes func(was *catalog.Room) []catalog.Write) error {
+	return m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
+		if was := c.Room(w.room); was != nil {
+			return writes(was), nil
 		}
-		is = was.Clone()
-		before = *w.limit(&is.Settings)
-		change(&is.Settings)
-		if err := c.Check(is, nil); err != nil {
-			return nil, err
-		}
-		return catalog.Writes(was, is), nil
+		return nil, errNoRoom
 	}, w.time())
+}
+
+// edit changes the room at a node.
+func (w *world) edit(m *machine, change func(*room.Settings)) error {
+	var before int
+	var is *catalog.Room
+	err := w.replace(m, func(was *catalog.Room) []catalog.Write {
+		before, is = *w.limit(&was.Settings), was.Clone()
+		change(&is.Settings)
+		return catalog.Writes(was, is)
+	})
 	if err != nil {
 		return err
 	}
@@ -171,14 +111,10 @@ func (w *world) edit(m *machine, change func(*room.Settings)) error {
 // remake deletes the room and makes another one, under an id of its own.
 func (w *world) remake(m *machine) error {
 	next := crdt.RoomID{w.rooms + 1}
-	err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
-		was := c.Room(w.room)
-		if was == nil {
-			return nil, errNoRoom
-		}
-		is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.time().Truncate(time.Millisecond), Settings: w.settings(next)}
-		return append(catalog.Writes(was, nil), catalog.Writes(nil, is)...), nil
-	}, w.time())
+	is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.time().Truncate(time.Millisecond), Settings: w.settings(next)}
+	err := w.replace(m, func(was *catalog.Room) []catalog.Write {
+		return append(catalog.Writes(was, nil), catalog.Writes(nil, is)...)
+	})
 	if err != nil {
 		return err
 	}
@@ -198,34 +134,32 @@ func (w *world) lose(m, told *machine) error {
 	case told.gone || told.core == nil:
 		return errDown
 	}
-	m.gone = true
+	m.gone, m.disk = true, emptyDisk()
 	if m.core != nil {
 		w.stop(m)
 	} else if m.alone {
 		w.judge.unsure = true
 	}
-	clear(m.disk)
-	var declare func()
-	declare = func() {
-		if told.core == nil || w.begun && w.homing {
-			return // heal tells another one
+	w.every(250*time.Millisecond, goneSeen+tick, func() bool {
+		if told.core == nil || w.homing {
+			return false // heal tells another one
 		}
 		w.judge.disturbed()
-		if w.isCut() || !told.core.Ready() || told.core.DeclareDead(m.id, w.time()) != nil {
-			w.after(250*time.Millisecond, declare)
-			return
-		}
-		w.note("node %d is told that node %d is dead", told.no+1, m.no+1)
-		w.store(told)
-	}
-	w.after(goneSeen+tick, declare)
+		// While a node is cut off nobody is declared dead: that is not for a mesh of which not all can be reached.
+		cut := slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.cut })
+		return cut || !w.declare(m, told)
+	})
 	return nil
 }
 
-// isCut reports whether a node is cut off. Nobody is declared dead meanwhile: that is not
-// for a mesh of which not all can be reached.
-func (w *world) isCut() bool {
-	return slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.cut })
+// declare has an operator tell a node that another one is dead, and reports whether it goes by that.
+func (w *world) declare(m, told *machine) bool {
+	if told.core == nil || !told.core.Ready() || told.core.DeclareDead(m.ID, w.time()) != nil {
+		return false
+	}
+	w.note("node %d is told that node %d is dead", told.no+1, m.no+1)
+	w.store(told)
+	return true
 }
 
 // bury has all nodes that run told of those that are gone: who was told first may be lost
@@ -233,9 +167,8 @@ func (w *world) isCut() bool {
 func (w *world) bury() {
 	for _, m := range w.nodes {
 		for _, o := range w.nodes {
-			if m.gone && o.core != nil && o.core.Ready() {
-				_ = o.core.DeclareDead(m.id, w.time()) // it refuses what it knows better
-				w.store(o)
+			if m.gone {
+				w.declare(m, o) // which refuses what it knows better
 			}
 		}
 	}

@@ -3,51 +3,57 @@ package replay
 import (
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
+)
+
+const (
+	perNode   = 9 // visitors who ask at each node
+	thinks    = 800 * time.Millisecond
+	shortStay = 6 * time.Second
+	longStay  = 12 * time.Second
 )
 
 // visitor is somebody with a browser, who asks at one node as long as that is there.
 type visitor struct {
-	no    int
-	home  *machine
-	at    *machine // where the request is that waits for an answer
-	asks  bool
-	pass  node.Pass
-	known bool
-	since time.Duration // inside since; of the present session
-	stays time.Duration
-	turn  int // requests, so that an answer to an earlier one is dropped
+	no      int
+	pass    node.Pass
+	known   bool
+	session *session // nil: not inside
+	stays   time.Duration
+
+	at   *machine   // where the request is that waits for an answer
+	asks *node.Core // that has it; nil: there is none
 }
 
-// inside reports whether a node would let the visitor pass.
-func (v *visitor) inside(now time.Time) bool {
-	return v.known && v.pass.Accepted() && !now.After(v.pass.LeaseEnd)
+// session is what a visitor was let in to. It may be used until it ends, and counts until then,
+// also when the visitor has gone.
+type session struct {
+	room crdt.RoomID
+	from time.Duration
+	pass node.Pass // the last one
 }
 
 // open has the crowd come.
 func (w *world) open() {
 	for i := range perNode * len(w.nodes) {
-		v := &visitor{no: i, home: w.nodes[i%len(w.nodes)], stays: shortStay}
+		v := &visitor{no: i, stays: shortStay}
 		if i%2 == 1 {
 			v.stays = longStay
 		}
-		w.crowd = append(w.crowd, v)
-		var again func()
-		again = func() {
-			if w.homing && !v.known {
-				return
+		w.every(thinks, thinks*time.Duration(i)/time.Duration(perNode*len(w.nodes)), func() bool {
+			if !w.homing {
+				w.ask(v)
 			}
-			w.ask(v)
-			w.after(thinks, again)
-		}
-		w.after(thinks*time.Duration(i)/time.Duration(perNode*len(w.nodes)), again)
+			return !w.homing
+		})
 	}
 }
 
 // turnsTo returns the node at which a visitor asks: its own, or the next that answers.
 func (w *world) turnsTo(v *visitor) *machine {
 	for i := range w.nodes {
-		m := w.nodes[(v.home.no+i)%len(w.nodes)]
+		m := w.nodes[(v.no+i)%len(w.nodes)]
 		if m.core != nil && m.core.Ready() && !m.gone {
 			return m
 		}
@@ -55,17 +61,14 @@ func (w *world) turnsTo(v *visitor) *machine {
 	return nil
 }
 
-// ask sends a request.
+// ask sends a request. Who has stayed for long enough goes without a word, and somebody else comes
+// in the place.
 func (w *world) ask(v *visitor) {
-	if v.asks {
+	if v.asks != nil && v.asks == v.at.core {
 		return
 	}
-	if v.known && v.pass.Accepted() && (w.now-v.since >= v.stays || w.homing) {
-		w.depart(v)
-		return
-	}
-	if w.homing {
-		v.known = false
+	if v.session != nil && v.pass.Accepted() && w.now-v.session.from >= v.stays {
+		v.pass, v.known, v.session = node.Pass{}, false, nil
 		return
 	}
 	m := w.turnsTo(v)
@@ -76,45 +79,41 @@ func (w *world) ask(v *visitor) {
 	if r == nil {
 		return
 	}
-	v.turn++
-	turn, life := v.turn, m.life
-	v.at, v.asks = m, true
+	core := m.core
+	v.at, v.asks = m, core
 	done := func(x node.Verdict) {
-		if v.turn == turn && m.life == life {
+		if m.core == core {
 			w.answered(v, m, x)
 		}
 	}
-	x, ok := r.Begin(v.pass, v.known, w.time(), done)
-	if ok {
+	if x, ok := r.Begin(v.pass, v.known, w.time(), done); ok {
 		w.answered(v, m, x)
 	}
 	w.post(m, m.core.Flush(w.time()))
 }
 
-// depart has a visitor go without a word. The pass may be used until it ends, and counts
-// until then; somebody else comes in the place.
-func (w *world) depart(v *visitor) {
-	w.judge.away = append(w.judge.away, v.pass)
-	v.pass, v.known = node.Pass{}, false
-}
-
 func (w *world) answered(v *visitor, m *machine, x node.Verdict) {
-	v.asks = false
-	was, had := v.pass, v.known
+	v.asks = nil
+	was, had := v.pass, v.session != nil && v.pass.Accepted()
 	switch {
 	case x.ClearPass:
 		v.pass, v.known = node.Pass{}, false
 	case x.SetPass:
 		v.pass, v.known = x.Pass, true
 	}
-	if !x.Admit || !v.pass.Accepted() {
-		return
+	entered := !had || !was.AcceptedAt.Equal(v.pass.AcceptedAt) || was.Room != v.pass.Room
+	lets := x.Admit && v.pass.Accepted()
+	if lets && entered {
+		if v.session != nil {
+			v.session.pass = node.Pass{}
+		}
+		v.session = &session{room: v.pass.Room, from: w.now}
+		w.judge.sessions = append(w.judge.sessions, v.session)
 	}
-	switch {
-	case !had || !was.Accepted() || !was.AcceptedAt.Equal(v.pass.AcceptedAt) || was.Room != v.pass.Room:
-		v.since = w.now
-		w.judge.entered(v, m)
-	case was.Ticket != v.pass.Ticket:
-		w.judge.moved(v, m)
+	if v.session != nil {
+		v.session.pass = v.pass
+	}
+	if lets && (entered || was.Ticket != v.pass.Ticket) {
+		w.judge.admitted(v.session, m)
 	}
 }

@@ -9,10 +9,8 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -31,8 +29,7 @@ const (
 	Policy  Act = "policy"  // switches the policy to counter, and back
 )
 
-// Acts returns all acts.
-func Acts() []Act { return []Act{Raise, Lower, Leave, Kill, Restart, Dead, Remake, Policy} }
+var acts = []Act{Raise, Lower, Leave, Kill, Restart, Dead, Remake, Policy}
 
 // Moment is when an act comes, counted from the one before it.
 type Moment string
@@ -46,8 +43,7 @@ const (
 	Settled Moment = "s" // five seconds later
 )
 
-// Moments returns all moments.
-func Moments() []Moment { return []Moment{Now, Minted, Taken, Soon, Settled} }
+var moments = []Moment{Now, Minted, Taken, Soon, Settled}
 
 // Step is one act of a history.
 type Step struct {
@@ -57,14 +53,21 @@ type Step struct {
 	Told int // of Dead: the node that is told
 }
 
-// Twist is one deviation.
-type Twist struct {
-	What Deviation
-
-	// Of a message: its kind, from whom to whom, and which of those since the first act, from
-	// 1. Of a write: From is the node, and Nth counts its writes. Of a cut: From is the node
-	// that is cut off from all others, and Nth the step, from 1, with which that begins.
-	Kind, From, To, Nth int
+// steps returns every act at every node, at every moment.
+func steps(nodes int) (all []Step) {
+	for _, a := range acts {
+		for n := range nodes {
+			for told := range nodes {
+				if a == Dead && told == n || a != Dead && told > 0 {
+					continue
+				}
+				for _, when := range moments {
+					all = append(all, Step{when, a, n, told})
+				}
+			}
+		}
+	}
+	return all
 }
 
 // Deviation is what may go wrong besides what operators do.
@@ -77,8 +80,44 @@ const (
 	Late   Deviation = "late"   // it arrives 3 s late
 	Before Deviation = "before" // a node crashes before a write is on its disk, and starts a second later
 	After  Deviation = "after"  // the same, with the write on its disk
-	Cut    Deviation = "cut"    // a node is cut off for 4 s
+	Cut    Deviation = "cut"    // a node is cut off from all others for 4 s
 )
+
+// Twist is one deviation.
+type Twist struct {
+	What     Deviation
+	Kind     string // of the messages that it is about, or one of the following
+	From, To int    // who sends, and to whom; the same where a node is alone in it
+	Nth      int    // of those like it since the first act, from 1
+}
+
+// Beside messages there are writes of a node, and its links, which have an occasion with each step.
+const (
+	write = "write"
+	links = "links"
+)
+
+// kinds are the messages that rights and what the mesh is told of them go with, by their
+// numbers on the wire. A deviation is tried with these alone.
+var kinds = map[uint8]string{
+	1: "facts", 16: "transfer-ack", 15: "transfer", 18: "handover", 19: "offer", 20: "agreed", 23: "known", 24: "kept", 25: "inquiry", 26: "receipts",
+}
+
+// deviations returns what may go wrong with messages of a kind, writes, or links.
+func deviations(kind string) []Deviation {
+	switch kind {
+	case write:
+		return []Deviation{Before, After}
+	case links:
+		return []Deviation{Cut}
+	}
+	for _, k := range kinds {
+		if k == kind {
+			return []Deviation{Lost, Twice, Late}
+		}
+	}
+	return nil
+}
 
 // History is a mesh and what happens to it.
 type History struct {
@@ -98,19 +137,20 @@ func (h History) String() string {
 	if h.Rate {
 		b.WriteString(byRate)
 	}
-	fmt.Fprintf(&b, "%s/%s:", h.Layout, h.IDs)
-	for i, s := range h.Steps {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteByte(' ')
-		b.WriteString(s.String())
-	}
-	for i, t := range h.Twists {
-		b.WriteString([]string{" | ", "; "}[min(i, 1)])
-		b.WriteString(t.String())
+	fmt.Fprintf(&b, "%s/%s: ", h.Layout, h.IDs)
+	b.WriteString(joined(h.Steps, ", "))
+	if len(h.Twists) > 0 {
+		b.WriteString(" | " + joined(h.Twists, "; "))
 	}
 	return b.String()
+}
+
+func joined[T fmt.Stringer](all []T, by string) string {
+	var texts []string
+	for _, x := range all {
+		texts = append(texts, x.String())
+	}
+	return strings.Join(texts, by)
 }
 
 func (s Step) String() string {
@@ -125,133 +165,60 @@ func (s Step) String() string {
 }
 
 func (t Twist) String() string {
-	switch t.What {
-	case Before, After:
-		return fmt.Sprintf("%s write %d #%d", t.What, t.From+1, t.Nth)
-	case Cut:
-		return fmt.Sprintf("%s %d #%d", t.What, t.From+1, t.Nth)
+	who := fmt.Sprint(t.From + 1)
+	if t.To != t.From {
+		who += fmt.Sprintf(">%d", t.To+1)
 	}
-	return fmt.Sprintf("%s %s %d>%d #%d", t.What, kindName(t.Kind), t.From+1, t.To+1, t.Nth)
-}
-
-// compare orders histories by how much is in them.
-func (h History) compare(o History) int {
-	return cmp.Or(cmp.Compare(len(h.Steps)+len(h.Twists), len(o.Steps)+len(o.Twists)),
-		cmp.Compare(len(h.Twists), len(o.Twists)), strings.Compare(h.String(), o.String()))
+	return fmt.Sprintf("%s %s %s #%d", t.What, t.Kind, who, t.Nth)
 }
 
 // Parse reads the text of a history.
 func Parse(text string) (h History, err error) {
-	head, rest, ok := strings.Cut(text, ":")
-	head, h.Rate = strings.CutPrefix(strings.TrimSpace(head), byRate)
-	h.Layout, h.IDs, _ = strings.Cut(strings.TrimSpace(head), "/")
-	if !ok || !h.valid() {
+	head, rest, _ := strings.Cut(text, ":")
+	head, h.Rate = strings.CutPrefix(head, byRate)
+	h.Layout, h.IDs, _ = strings.Cut(head, "/")
+	ids := []byte(h.IDs)
+	slices.Sort(ids)
+	if n := len(h.Layout); n < 2 || n > 9 || string(ids) != "123456789"[:n] {
 		return h, fmt.Errorf("history %q: want it to begin with sites and the order of ids, as in abc/123", text)
 	}
-	acts, twists, _ := strings.Cut(rest, "|")
-	for part := range strings.SplitSeq(acts, ",") {
-		s, err := h.parseStep(strings.Fields(part))
+	steps, twists, twisted := strings.Cut(rest, "|")
+	if h.Steps, err = parsed(steps, ",", h.parseStep); err == nil && twisted {
+		h.Twists, err = parsed(twists, ";", h.parseTwist)
+	}
+	return h, err
+}
+
+func parsed[T any](text, by string, parse func(string) (T, error)) (all []T, err error) {
+	for part := range strings.SplitSeq(text, by) {
+		x, err := parse(strings.TrimSpace(part))
 		if err != nil {
-			return h, err
+			return nil, err
 		}
-		h.Steps = append(h.Steps, s)
+		all = append(all, x)
 	}
-	if strings.TrimSpace(twists) == "" {
-		return h, nil
-	}
-	for part := range strings.SplitSeq(twists, ";") {
-		t, err := h.parseTwist(strings.Fields(part))
-		if err != nil {
-			return h, err
-		}
-		h.Twists = append(h.Twists, t)
-	}
-	return h, nil
+	return all, nil
 }
 
-func (h History) valid() bool {
-	if len(h.Layout) != len(h.IDs) || len(h.Layout) < 2 || len(h.Layout) > 9 {
-		return false
-	}
-	for i := range h.IDs {
-		if !strings.Contains(h.IDs, strconv.Itoa(i+1)) {
-			return false
+func (h History) parseStep(text string) (Step, error) {
+	for _, s := range steps(len(h.Layout)) {
+		if s.String() == text {
+			return s, nil
 		}
 	}
-	return true
+	return Step{}, fmt.Errorf("step %q: want an act at a node, as in m leave@1", text)
 }
 
-func (h History) parseStep(words []string) (s Step, err error) {
-	bad := fmt.Errorf("step %q: want an act at a node, as in m leave@1", strings.Join(words, " "))
-	if len(words) == 2 {
-		s.When, words = Moment(words[0]), words[1:]
+// parseTwist reads what would be written in the same way.
+func (h History) parseTwist(text string) (t Twist, err error) {
+	var who string
+	_, _ = fmt.Sscanf(text, "%s %s %s #%d", &t.What, &t.Kind, &who, &t.Nth)
+	if n, _ := fmt.Sscanf(who, "%d>%d", &t.From, &t.To); n == 1 {
+		t.To = t.From
 	}
-	if len(words) != 1 || !slices.Contains(Moments(), s.When) {
-		return s, bad
-	}
-	act, where, _ := strings.Cut(words[0], "@")
-	at, told, _ := strings.Cut(where, ">")
-	s.Act = Act(act)
-	if s.Node, err = h.node(at); err != nil || !slices.Contains(Acts(), s.Act) {
-		return s, bad
-	}
-	if s.Act == Dead {
-		if s.Told, err = h.node(told); err != nil || s.Told == s.Node {
-			return s, bad
-		}
-	}
-	return s, nil
-}
-
-func (h History) parseTwist(words []string) (t Twist, err error) {
-	bad := fmt.Errorf("deviation %q: want lost, twice or late with a message, as in lost transfer 1>2 #1; before or after write 1 #1; cut 1 #1", strings.Join(words, " "))
-	if len(words) < 3 {
-		return t, bad
-	}
-	t.What = Deviation(words[0])
-	nth, of := words[len(words)-1], words[len(words)-2]
-	if t.Nth, err = strconv.Atoi(strings.TrimPrefix(nth, "#")); err != nil {
-		return t, bad
-	}
-	switch t.What {
-	case Lost, Twice, Late:
-		from, to, _ := strings.Cut(of, ">")
-		t.Kind = kindOf(words[1])
-		if t.From, err = h.node(from); err == nil {
-			t.To, err = h.node(to)
-		}
-		if err != nil || t.Kind == 0 {
-			return t, bad
-		}
-	case Before, After, Cut:
-		if t.From, err = h.node(of); err != nil {
-			return t, bad
-		}
-	default:
-		return t, bad
+	t.From, t.To = t.From-1, t.To-1
+	if min(t.From, t.To) < 0 || max(t.From, t.To) >= len(h.Layout) || !slices.Contains(deviations(t.Kind), t.What) || t.String() != text {
+		return t, fmt.Errorf("deviation %q: want lost, twice or late with a message, as in lost transfer 1>2 #1; before or after write 1 #1; cut links 1 #1", text)
 	}
 	return t, nil
-}
-
-func (h History) node(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > len(h.Layout) {
-		return 0, fmt.Errorf("node %q: want 1 to %d", text, len(h.Layout))
-	}
-	return n - 1, nil
-}
-
-// kinds are the messages that rights and what the mesh is told of them go with, by their
-// numbers on the wire. A deviation is tried with these alone.
-var kinds = map[int]string{1: "facts", 16: "transfer-ack", 15: "transfer", 18: "handover", 19: "offer", 20: "agreed", 23: "known", 24: "kept", 25: "inquiry", 26: "receipts"}
-
-func kindName(kind int) string { return kinds[kind] }
-
-func kindOf(name string) int {
-	for k, n := range kinds {
-		if n == name {
-			return k
-		}
-	}
-	return 0
 }

@@ -15,39 +15,31 @@ const heard = 2 * time.Second
 
 // judge knows the limits that operators have set, and who is inside.
 type judge struct {
-	w       *world
-	limits  map[crdt.RoomID][]*limit
-	orders  []*order      // that are not on a disk yet
-	away    []node.Pass   // of visitors who have gone, and whose sessions may still last
-	let     []entry       // who was let in within the last minute
-	trouble time.Duration // when something was last in the way of news
-	missed  time.Duration // when a node was last down, cut off or starting that is not gone
+	w        *world
+	limits   map[crdt.RoomID][]*limit
+	orders   []*order // that are not on a disk yet
+	sessions []*session
+	trouble  time.Duration // when something was last in the way of news
+	missed   time.Duration // when a node was last down, cut off or starting that is not gone
 
 	free   bool          // the policy is another one: rights limit nothing
 	loose  time.Duration // until then it was: sessions that began before may have no right; 0: never
 	unsure bool          // an order was lost with the node that had it, or may have been
 }
 
-// limit is one that an operator has set at a node.
+// limit is one that an operator has set.
 type limit struct {
 	most  int64
-	by    *machine
 	at    time.Duration
 	until time.Duration // when another one took its place; 0: none has
 	over  time.Duration // when nobody went by it any more, nor could come to; 0: somebody may
-}
-
-// entry is that somebody was let in.
-type entry struct {
-	room crdt.RoomID
-	at   time.Duration
 }
 
 // order is what a node was told, and has not on its disk yet: a crash may undo it, and the
 // operator has no answer.
 type order struct {
 	at    *machine
-	life  int
+	core  *node.Core
 	told  uint64
 	holds func()
 }
@@ -62,12 +54,12 @@ func (j *judge) first(id crdt.RoomID, most int64) {
 // set notes a limit that a node was told. Those of before go on being in force until it is
 // on a disk, and one that was set at the same moment as well: which is newer is not said.
 func (j *judge) set(id crdt.RoomID, most int64, by *machine) {
-	is := &limit{most: most, by: by, at: j.w.now}
-	j.limits[id] = append(j.limits[id], is)
+	j.first(id, most)
 	j.w.note("the limit of room %d is to be %d", id[0], most)
+	now := j.w.now
 	j.order(by, func() {
 		for _, l := range j.limits[id] {
-			if l != is && l.until == 0 && l.at < is.at {
+			if l.until == 0 && l.at < now {
 				l.until = j.w.now
 			}
 		}
@@ -77,13 +69,13 @@ func (j *judge) set(id crdt.RoomID, most int64, by *machine) {
 // order has something hold once a node has on its disk what it knows now.
 func (j *judge) order(at *machine, holds func()) {
 	at.told = j.w.now
-	j.orders = append(j.orders, &order{at, at.life, at.core.Told(), holds})
+	j.orders = append(j.orders, &order{at, at.core, at.core.Told(), holds})
 }
 
 // noted has what is on disk by now hold.
 func (j *judge) noted(m *machine) {
 	j.orders = slices.DeleteFunc(j.orders, func(o *order) bool {
-		if o.at != m || o.life != m.life || !m.core.Noted(o.told) {
+		if o.core != m.core || !m.core.Noted(o.told) {
 			return false
 		}
 		o.holds()
@@ -96,7 +88,7 @@ func (j *judge) noted(m *machine) {
 func (j *judge) stopped(m *machine) {
 	m.alone = m.told > 0 && (m.cut || j.w.now < max(m.told, j.trouble)+heard)
 	j.disturbed()
-	if slices.ContainsFunc(j.orders, func(o *order) bool { return o.at == m }) || m.gone && !m.left && m.alone {
+	if slices.ContainsFunc(j.orders, func(o *order) bool { return o.at == m }) || m.lost() && m.alone {
 		j.unsure = true
 	}
 }
@@ -126,9 +118,7 @@ func (j *judge) inForce(id crdt.RoomID, since time.Duration) (most int64) {
 // lost with a node, and they have had the time in which they have to hear of that. Trouble that
 // comes later brings none back.
 func (j *judge) expire() {
-	if slices.ContainsFunc(j.w.nodes, func(m *machine) bool {
-		return m.core == nil && (m.alone || !m.gone) || m.cut || m.core != nil && !m.core.Ready()
-	}) {
+	if slices.ContainsFunc(j.w.nodes, func(m *machine) bool { return m.unheard() || m.core == nil && !m.gone }) {
 		j.missed = j.w.now
 		return
 	}
@@ -143,79 +133,41 @@ func (j *judge) expire() {
 
 // troubled returns until when something was in the way of news.
 func (j *judge) troubled() time.Duration {
-	for _, m := range j.w.nodes {
-		if m.cut || m.core != nil && !m.core.Ready() || m.core == nil && m.alone {
-			return j.w.now
-		}
+	if slices.ContainsFunc(j.w.nodes, (*machine).unheard) {
+		return j.w.now
 	}
 	return j.trouble
 }
 
-// inside returns how many are in a room; strict is false if some of them came in while
-// rights were not the limit.
-func (j *judge) inside(id crdt.RoomID) (n int64, strict bool) {
-	now := j.w.time()
+// count returns how many are in a room, or were let in within the last minute, as the limit is;
+// strict is false if some of them came in while rights were not the limit.
+func (j *judge) count(id crdt.RoomID) (n int64, strict bool) {
+	now, since := j.w.time(), max(j.loose, j.troubled())+heard
 	strict = !j.free
-	since := epoch.Add(max(j.loose, j.troubled()) + heard)
-	count := func(p node.Pass) {
-		if p.Room == id && !now.After(p.LeaseEnd) {
-			n++
-			strict = strict && (j.loose == 0 || p.AcceptedAt.After(since))
+	for _, s := range j.sessions {
+		counts := !now.After(s.pass.LeaseEnd)
+		if j.w.h.Rate {
+			counts = s.from > j.w.now-time.Minute
 		}
-	}
-	j.away = slices.DeleteFunc(j.away, func(p node.Pass) bool { return now.After(p.LeaseEnd) })
-	for _, p := range j.away {
-		count(p)
-	}
-	for _, v := range j.w.crowd {
-		if v.inside(now) {
-			count(v.pass)
+		if counts && s.room == id {
+			n++
+			strict = strict && (j.loose == 0 || s.from > since)
 		}
 	}
 	return n, strict
 }
 
-// lately returns how many were let in within the last minute; strict is false if some of them
-// came in while rights were not the limit.
-func (j *judge) lately(id crdt.RoomID) (n int64, strict bool) {
-	since := max(j.loose, j.troubled()) + heard
-	j.let = slices.DeleteFunc(j.let, func(e entry) bool { return e.at <= j.w.now-time.Minute })
-	strict = !j.free
-	for _, e := range j.let {
-		if e.room == id {
-			n++
-			strict = strict && (j.loose == 0 || e.at > since)
-		}
-	}
-	return n, strict
-}
-
-// entered judges when somebody was let in.
-func (j *judge) entered(v *visitor, m *machine) {
-	id := v.pass.Room
-	n, strict := j.inside(id)
-	since, what := j.w.now, "are inside"
+// admitted judges when somebody was let in, or a session went on by another right: it may have
+// begun under a limit that is in force no more.
+func (j *judge) admitted(s *session, by *machine) {
+	n, strict := j.count(s.room)
+	since, what := s.from, "are inside"
 	if j.w.h.Rate {
-		j.let = append(j.let, entry{id, j.w.now})
-		n, strict = j.lately(id)
 		since, what = j.w.now-time.Minute, "were let in within 60 s"
 	}
 	j.w.result.Peak = max(j.w.result.Peak, n)
-	if most := j.inForce(id, since); strict && n > most {
-		j.w.broken(fmt.Sprintf("node %d let somebody in: %d %s, and the greatest limit in force is %d", m.no+1, n, what, most))
-	}
-}
-
-// moved judges when a session went on by another right: it may have begun under a limit that
-// is in force no more.
-func (j *judge) moved(v *visitor, m *machine) {
-	if j.w.h.Rate {
-		return // which takes no rate right
-	}
-	id := v.pass.Room
-	most := j.inForce(id, v.since)
-	if n, strict := j.inside(id); strict && n > most {
-		j.w.broken(fmt.Sprintf("node %d let a session go on: %d are inside, and the greatest limit in force since it began is %d", m.no+1, n, most))
+	if most := j.inForce(s.room, since); strict && n > most {
+		j.w.broken(fmt.Sprintf("node %d let somebody in, or go on: %d %s, and the greatest limit in force is %d", by.no+1, n, what, most))
 	}
 }
 
@@ -225,20 +177,19 @@ func (j *judge) rights() {
 	owned, minted := map[crdt.RoomID]int64{}, map[crdt.RoomID]int64{}
 	more := map[crdt.RoomID]*machine{}
 	for _, m := range j.w.nodes {
-		r := m.kept()
+		r := m.room()
 		if r == nil {
 			continue
 		}
 		id, is := r.Settings().ID, r.Rights()
 		owned[id] += max(0, j.w.of(is.Held))
-		was, known := m.minted[id]
 		n := j.w.of(is.Minted)
-		if known && m.counted == m.life && n > was {
+		if was, known := m.minted[id]; known && m.counted == m.core && n > was {
 			more[id] = m
 		}
-		m.minted[id], m.counted = n, m.life
+		m.minted[id], m.counted = n, m.core
 	}
-	lost := slices.ContainsFunc(j.w.nodes, func(m *machine) bool { return m.gone && !m.left })
+	lost := slices.ContainsFunc(j.w.nodes, (*machine).lost)
 	since := j.w.now - j.w.follows()
 	if j.expire(); lost || j.missed > since {
 		since = 0 // until whoever burns rights is there again, more may be left
@@ -266,60 +217,44 @@ func (j *judge) rights() {
 	}
 }
 
-// kept returns the room that a node keeps; nil: none, or it is not ready.
-func (m *machine) kept() *node.Room {
-	if m.core == nil || !m.core.Ready() {
-		return nil
-	}
-	return m.core.Route("", "/")
-}
-
-func (w *world) broken(text string) {
-	if w.result.Broken == "" {
-		w.note("BROKEN: %s", text)
-		w.result.Broken = text
-	}
-}
-
 // settled says what does not add up between the nodes, all of which can hear each other by
 // now; "" if all does. It has to where a node is left that stays: one that was leaving to a
 // node that is lost now has nobody who could take its rights.
 func (j *judge) settled() string {
-	var sum, minted, most int64
-	first, room := true, j.w.room
 	if !slices.ContainsFunc(j.w.nodes, func(m *machine) bool { return !m.gone && !m.goes }) {
 		return ""
 	}
+	type books struct {
+		room          crdt.RoomID
+		minted, limit int64
+	}
+	var all []books
+	var sum int64
 	for _, m := range j.w.nodes {
 		if m.gone {
 			continue
 		}
-		r := m.kept()
-		switch {
-		case r == nil && m.core != nil && m.core.Ready():
-			return fmt.Sprintf("node %d has no room", m.no+1)
-		case r == nil:
-			return fmt.Sprintf("node %d is not ready", m.no+1)
-		case r.Settings().ID != room && !j.unsure:
-			return fmt.Sprintf("node %d has another room", m.no+1)
+		r := m.room()
+		if r == nil {
+			return fmt.Sprintf("node %d is not ready, or has no room", m.no+1)
 		}
 		is := r.Rights()
-		if id := r.Settings().ID; !first && (j.w.of(is.MintedByAll) != minted || j.w.of(is.Limit) != most || id != room) && !j.free {
-			return fmt.Sprintf("one node has it that %d of %d are minted, and another %d of %d", minted, most, j.w.of(is.MintedByAll), j.w.of(is.Limit))
-		} else if first {
-			room, minted, most = id, j.w.of(is.MintedByAll), j.w.of(is.Limit)
-		}
-		first = false
 		sum += j.w.of(is.Held)
+		all = append(all, books{r.Settings().ID, j.w.of(is.MintedByAll), j.w.of(is.Limit)})
 	}
-	newest := slices.ContainsFunc(j.limits[room], func(l *limit) bool { return l.until == 0 && l.most == most })
-	switch {
-	case j.free || first:
-		return ""
+	all = slices.Compact(all)
+	is := all[0]
+	newest := slices.ContainsFunc(j.limits[is.room], func(l *limit) bool { return l.until == 0 && l.most == is.limit })
+	switch wrong := slices.IndexFunc(all, func(b books) bool { return b.room != j.w.room }); {
+	case wrong >= 0 && !j.unsure:
+		return fmt.Sprintf("a node has room %d", all[wrong].room[0])
+	case j.free:
+	case len(all) > 1:
+		return fmt.Sprintf("one node has it that %d of %d are minted, and another %d of %d", is.minted, is.limit, all[1].minted, all[1].limit)
 	case !newest && !j.unsure:
-		return fmt.Sprintf("all nodes have a limit of %d, which is not the newest", most)
-	case sum != most || minted != most:
-		return fmt.Sprintf("%d rights are held, %d minted, and the limit is %d", sum, minted, most)
+		return fmt.Sprintf("all nodes have a limit of %d, which is not the newest", is.limit)
+	case sum != is.limit || is.minted != is.limit:
+		return fmt.Sprintf("%d rights are held, %d minted, and the limit is %d", sum, is.minted, is.limit)
 	}
 	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -34,7 +35,7 @@ func TestTextOfHistories(t *testing.T) {
 		"abc/123: raise@2",
 		"aab/312: raise@2, m leave@1, t kill@1",
 		"rate ab/12: raise@2, 1 dead@1>2",
-		"ab/21: dead@1>2, s policy@2, 1 remake@2, lower@2, restart@2 | lost transfer 1>2 #1; before write 2 #3; cut 1 #1",
+		"ab/21: dead@1>2, s policy@2, 1 remake@2, lower@2, restart@2 | lost transfer 1>2 #1; before write 2 #3; cut links 1 #1",
 	} {
 		if got := parse(t, text).String(); got != text {
 			t.Errorf("got %q, want %q", got, text)
@@ -80,8 +81,7 @@ func TestRulesShow(t *testing.T) {
 
 // TestSmallHistories runs each act at each node of some meshes, and a few with deviations.
 func TestSmallHistories(t *testing.T) {
-	one := NewSpace([]Mesh{{"abc", "213"}, {"aab", "132"}, {"aa", "21"}}, 1)
-	for h := range Whole(one) {
+	for _, h := range singles("abc/213 aab/132 aa/21", false) {
 		r := run(t, h.String(), 0)
 		if r.Broken != "" {
 			t.Errorf("%s: %s", h, r.Broken)
@@ -93,10 +93,10 @@ func TestSmallHistories(t *testing.T) {
 	for _, text := range []string{
 		"abc/123: raise@2 | lost facts 2>1 #1; twice transfer 1>2 #1",
 		"abc/123: leave@1 | before write 2 #1",
-		"aab/321: dead@1>3, t dead@3>2 | cut 3 #1", // nobody is told of those who die while one is cut off
-		"abc/123: remake@1, s kill@1 | cut 1 #1",   // nobody else has heard of the new room
-		"aab/321: dead@3>2, m lower@1, leave@2",    // whoever recovered and its heir both say that they did
-		"ab/12: lower@1, t policy@2",               // while rights limit nothing nobody burns those that are too many
+		"aab/321: dead@1>3, t dead@3>2 | cut links 3 #1", // nobody is told of those who die while one is cut off
+		"abc/123: remake@1, s kill@1 | cut links 1 #1",   // nobody else has heard of the new room
+		"aab/321: dead@3>2, m lower@1, leave@2",          // whoever recovered and its heir both say that they did
+		"ab/12: lower@1, t policy@2",                     // while rights limit nothing nobody burns those that are too many
 		"ab/12: lower@1, t policy@2, policy@1",
 		// A gift to a node that has left before it heard of the new room, and whose heir said so first.
 		"abcd/1432: raise@4, 1 restart@1, s lower@1, m remake@4, m leave@3 | before write 1 #5",
@@ -115,13 +115,11 @@ func TestJudgeKnowsLimits(t *testing.T) {
 	w.judge.limits[w.room] = []*limit{{most: 3, until: w.now}, {most: 2}}
 	let := func(n int) string {
 		w.result.Broken = ""
-		w.crowd = nil
-		for i := range n {
-			v := &visitor{no: i, known: true}
-			v.pass.Room, v.pass.AcceptedAt, v.pass.LeaseEnd = w.room, w.time(), w.time().Add(session)
-			w.crowd = append(w.crowd, v)
+		w.judge.sessions = nil
+		for range n {
+			w.judge.sessions = append(w.judge.sessions, &session{room: w.room, from: w.now, pass: node.Pass{LeaseEnd: w.time().Add(sessionLength)}})
 		}
-		w.judge.entered(w.crowd[0], m)
+		w.judge.admitted(w.judge.sessions[0], m)
 		return w.result.Broken
 	}
 	for _, n := range w.nodes {
@@ -163,7 +161,7 @@ func TestJudgeForgetsLimits(t *testing.T) {
 		t.Error("9 was not in force at any time since 2 s, or is now")
 	}
 	// The late message is the one that says what was minted last.
-	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1 | late facts 1>2 #76"
+	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1 | late facts 1>2 #75"
 	if r := run(t, text, ticket.FreshMint); !strings.Contains(r.Broken, "made rights: there are 18, and the greatest limit in force is 12") {
 		t.Errorf("%s, without the rule: %q, want 18 rights of 12", text, r.Broken)
 	}
@@ -209,52 +207,54 @@ func TestSameHistorySameRun(t *testing.T) {
 
 // TestFindingsAreMadeShort: what a history does not need to break a promise is taken out.
 func TestFindingsAreMadeShort(t *testing.T) {
-	e := &Explorer{LeaveOut: ticket.FreshMint, Workers: 1, Most: 1}
-	e.Begin(nil)
 	long := parse(t, "aab/321: policy@3, s remake@3, m leave@3 | twice facts 2>1 #1")
 	if r, err := Run(long, ticket.FreshMint, nil); err != nil || r.Broken == "" {
 		t.Fatalf("%s: %q, %v; want it to be broken", long, r.Broken, err)
 	}
-	if _, err := e.Search(t.Context(), "one", 1, slices.Values([]History{long})); err != nil {
-		t.Fatal(err)
-	}
-	all := e.Findings()
-	if len(all) != 1 || len(all[0].History.Steps) != 2 || len(all[0].History.Twists) != 0 || all[0].First != long.String() {
-		t.Errorf("got %+v, want two steps and no deviation", all)
+	s := Search{LeaveOut: ticket.FreshMint, For: time.Minute}
+	got, err := s.Run(t.Context(), Part{Histories: []History{long}, percent: 100})
+	if f := got.Found; err != nil || len(f.History.Steps) != 2 || len(f.History.Twists) != 0 || f.First.String() != long.String() || f.Broken == "" {
+		t.Errorf("got %+v, %v, want two steps and no deviation", f, err)
 	}
 }
 
-// TestSpacesAreWhole: every history of a space comes once, in either order.
-func TestSpacesAreWhole(t *testing.T) {
-	s := NewSpace([]Mesh{{"ab", "12"}, {"aa", "21"}}, 2)
-	seen := map[string]int{}
-	for h := range Mixed(s, 7) {
-		seen[h.String()]++
-	}
-	for h := range Whole(s) {
-		seen[h.String()]++
-	}
-	if len(seen) != s.Size {
-		t.Errorf("%d different histories, want %d", len(seen), s.Size)
-	}
-	for h, n := range seen {
-		if n != 2 {
-			t.Errorf("%s comes %d times in two orders", h, n)
+// TestPartsAreWhole: what is said to be all histories of one act, or of two, is, and each comes once.
+func TestPartsAreWhole(t *testing.T) {
+	parts := Search{For: time.Minute, Seed: 7}.Parts()
+	for i, want := range []int{388, 388, 48_860, 48_860} {
+		seen := map[string]bool{}
+		for n := range parts[i].Histories {
+			seen[Search{}.history(parts[i], n).String()] = true
+		}
+		if len(seen) != want || parts[i].Drawn() {
+			t.Errorf("%s: %d different histories, want %d", parts[i].Name, len(seen), want)
 		}
 	}
 }
 
-// TestPartingsAreCounted: as many as are said to be there are picked out.
-func TestPartingsAreCounted(t *testing.T) {
-	s := NewSpace([]Mesh{{"ab", "12"}}, 3)
-	n := 0
-	for h := range Parting(Whole(s)) {
-		if text := h.String(); n == 0 && !strings.Contains(text, "raise") && !strings.Contains(text, "lower") {
-			t.Errorf("%s is one", text)
+// TestDrawnHistories have as many acts and deviations as is said, and are the same in every run.
+func TestDrawnHistories(t *testing.T) {
+	s := Search{For: time.Minute, Seed: 7}
+	for _, p := range s.Parts() {
+		if !p.Drawn() {
+			continue
 		}
-		n++
+		acts := len(p.Histories[0].Steps) + p.acts
+		for n := range 2 {
+			h := s.history(p, n)
+			if len(h.Steps) != acts || len(h.Twists) > p.twists || len(h.Twists) == 0 && p.twists > 0 || p.keep != nil && !parting(h) {
+				t.Errorf("%s: %s", p.Name, h)
+			}
+			if again := s.history(p, n); again.String() != h.String() {
+				t.Errorf("%s: the same number is %s, and then %s", p.Name, h, again)
+			}
+		}
 	}
-	if n != parting(s) || n == 0 {
-		t.Errorf("%d histories are picked out, and there are said to be %d", n, parting(s))
+	for text, want := range map[string]bool{
+		"ab/12: raise@1, leave@1, dead@2>1": true, "ab/12: raise@1, lower@1, leave@1": false, "ab/12: kill@1, leave@1, leave@2": false,
+	} {
+		if parting(parse(t, text)) != want {
+			t.Errorf("%s: %v, want the other", text, !want)
+		}
 	}
 }

@@ -12,55 +12,20 @@ type Result struct {
 	Broken  string // which promise, and how; "": none
 	Refused int    // the last step, from 1, that a node refused; 0: none
 	Unmet   int    // the last step, from 1, whose moment never came; 0: none
-	Peak    int64  // the most that were inside at once
+	Peak    int64  // the most that were inside at once, or were let in within 60 s
 	Met     int    // deviations of which there was an occasion
 
-	// Points are the messages, writes and cuts of the run with which something could have
-	// gone wrong, without saying what. Those of messages have a Kind, those of cuts are named.
-	Points []Twist
+	Twists []Twist // deviations for which there was one, of the first occasions of each kind
 }
 
-// Of how many like it a message or write is among the points.
-const (
-	firstMessages = 2
-	firstWrites   = 8
-)
-
-func (r *Result) see(t Twist) {
-	if t.Kind != 0 && t.Nth > firstMessages || t.Kind == 0 && t.Nth > firstWrites {
-		return
-	}
-	r.Points = append(r.Points, t)
-}
-
-func (r *Result) cuts(nodes, steps int) {
-	for n := range nodes {
-		for s := range steps {
-			r.Points = append(r.Points, Twist{What: Cut, From: n, Nth: s + 1})
-		}
-	}
-}
-
-func (r *Result) twisted() { r.Met++ }
-
-// Deviations returns what could go wrong with a point.
-func Deviations(point Twist) (all []Twist) {
-	what := []Deviation{Lost, Twice, Late}
-	switch {
-	case point.What == Cut:
-		what = []Deviation{Cut}
-	case point.Kind == 0:
-		what = []Deviation{Before, After}
-	}
-	for _, d := range what {
-		point.What = d
-		all = append(all, point)
-	}
-	return all
+// useless reports whether the run says nothing that a shorter history would not.
+func (r Result) useless(h History) bool {
+	return r.Refused+r.Unmet > 0 || r.Met < len(h.Twists)
 }
 
 const (
 	warmUp    = 7 * time.Second  // until the mesh has settled and the crowd is inside
+	patience  = 6 * time.Second  // how long the moment of a step is waited for
 	aftermath = 14 * time.Second // of the last act: sessions end, locks are over, and others come
 	homeward  = 8 * time.Second  // until all have gone home
 	settling  = 24 * time.Second // after that, until everything has to add up
@@ -78,39 +43,71 @@ func Run(h History, leaveOut ticket.Rules, trace func(format string, args ...any
 	w.run(4 * time.Second)
 	w.open()
 	w.run(warmUp - 4*time.Second)
-	w.begin()
-	for w.waits && !w.over() {
-		w.run(100 * time.Millisecond)
+	w.begun = true
+	for i := range h.Steps {
+		if i > 0 {
+			w.await(i)
+		}
+		if !w.over() {
+			w.act(i)
+		}
 	}
-	w.run(aftermath)
-	if w.h.Rate || w.rooms > firstRoom {
-		w.run(cooling)
+	w.run(w.longer(aftermath))
+	if !w.over() {
+		w.heal()
 	}
-	w.heal()
 	return w.result, w.err
+}
+
+// longer returns a time, and more of it where rights have to cool.
+func (w *world) longer(d time.Duration) time.Duration {
+	if w.h.Rate || w.rooms > firstRoom {
+		return d + cooling
+	}
+	return d
+}
+
+// await lets time pass until the moment of a step is there.
+func (w *world) await(i int) {
+	met := &w.minted
+	switch w.h.Steps[i].When {
+	case Now:
+		return
+	case Soon:
+		w.run(time.Second)
+		return
+	case Settled:
+		w.run(5 * time.Second)
+		return
+	case Taken:
+		met = &w.taken
+	}
+	wait := patience
+	if w.rooms > firstRoom {
+		wait += cooling
+	}
+	w.runUntil(wait, func() bool { return *met || w.over() })
+	if !*met {
+		w.result.Unmet = i + 1
+	}
 }
 
 // heal has all come back that can, and all visitors go home. Then everything has to add up.
 func (w *world) heal() {
-	if w.over() {
-		return
-	}
 	for _, m := range w.nodes {
 		w.startAgain(m)
 	}
 	w.homing = true
 	w.run(homeward)
 	w.bury()
-	why := "nothing was looked at"
-	end := w.now + settling
-	if w.h.Rate || w.rooms > firstRoom || slices.ContainsFunc(w.nodes, func(m *machine) bool { return m.gone && !m.left }) {
-		end += cooling
+	end := w.now + w.longer(settling)
+	if slices.ContainsFunc(w.nodes, (*machine).lost) {
+		end = w.now + settling + cooling
 	}
-	for w.now < end && why != "" && !w.over() {
+	for why := "nothing was looked at"; why != "" && !w.over(); {
 		w.run(time.Second)
-		why = w.judge.settled()
-	}
-	if why != "" && !w.over() {
-		w.broken("when all is well again: " + why)
+		if why = w.judge.settled(); why != "" && w.now >= end {
+			w.broken("when all is well again: " + why)
+		}
 	}
 }
