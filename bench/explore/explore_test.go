@@ -27,26 +27,22 @@ func TestFindingCanBeReplayed(t *testing.T) {
 // TestLeftOutRuleIsFound runs the search of ledgers as the program does, until it has found
 // what the successor of a minter would do.
 func TestLeftOutRuleIsFound(t *testing.T) {
-	code, out, errOut := explored("-leave-out", "fresh-mint", "-only", "ledgers", "-most", "1", "-workers", "1")
+	code, out, errOut := explored("-leave-out", "fresh-mint", "-only", "ledgers")
 	if code != 1 || !strings.Contains(out, "no limit was ever more than") || !strings.Contains(out, "leave to node") {
 		t.Errorf("exit code %d, want 1, and how the limit is broken: %s%s", code, out, errOut)
 	}
 }
 
-// TestBootstrapIsSearched runs that search as the program does, up to a bound, and a history of it.
+// TestBootstrapIsSearched runs that search as the program does, up to a bound.
 func TestBootstrapIsSearched(t *testing.T) {
-	code, out, errOut := explored("-only", "bootstrap", "-states", "200", "-workers", "1")
-	if code != 0 || !strings.Contains(out, "| 3 | 0 | 321, falling | 2 lost disk | 2") || !strings.Contains(out, "| no |") {
+	code, out, errOut := explored("-only", "bootstrap", "-states", "200")
+	if code != 0 || !strings.Contains(out, "| 3 named, ids 321, falling, 2 lost disk | 2") || !strings.Contains(out, "| false |") {
 		t.Errorf("exit code %d, want 0, and a row of each world: %s%s", code, out, errOut)
-	}
-	code, out, _ = explored("-replay", "boot 2+x/123/falling: a1: lose the disk, and start; a1: a round passes")
-	if code != 0 || !strings.Contains(out, "no promise was broken") {
-		t.Errorf("exit code %d, want 0, and that all is well: %s", code, out)
 	}
 }
 
 func TestFlagsThatMakeNoSense(t *testing.T) {
-	for _, args := range [][]string{{"-leave-out", "gravity"}, {"-replay", "abc"}, {"more"}, {"-only", "rows"}, {"-workers", "0"}, {"-replay", "boot 9/1: a1: tick"}} {
+	for _, args := range [][]string{{"-leave-out", "gravity"}, {"-replay", "abc"}, {"more"}, {"-only", "rows"}} {
 		if code, out, errOut := explored(args...); code != 2 || errOut == "" || out != "" {
 			t.Errorf("%v: exit code %d, %q and %q; want 2 and an error", args, code, out, errOut)
 		}

@@ -1,5 +1,5 @@
-// Command explore searches small meshes for a history that breaks the limit, and prints the
-// shortest that it has found.
+// Command explore searches small meshes for a history that breaks the limit, and prints a
+// short one if there is any.
 //
 // There are three searches. One goes through everything that can happen to the ledgers of two
 // or three nodes, within a budget of operator's acts, stops and time; see package small. One goes
@@ -11,9 +11,9 @@
 //	go run ./bench/explore -leave-out fresh-mint
 //	go run ./bench/explore -replay "abc/123: raise@2, m leave@1, t kill@1"
 //	go run ./bench/explore -replay "rate abc/123: raise@2, leave@1"
-//	go run ./bench/explore -replay "boot 2/12: a1: lose the disk, and start; a1: a round passes"
 //
-// The exit code is 0 if nothing was found, 1 if something was, and 2 if the flags make no
+// All of it uses as many processors as GOMAXPROCS says, and ends with the first history that breaks
+// a promise. The exit code is 0 if nothing was found, 1 if something was, and 2 if the flags make no
 // sense. With -replay it says the same of that history.
 package main
 
@@ -26,117 +26,138 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/explore/boot"
+	"github.com/ropeline/ropeline/bench/explore/breadth"
 	"github.com/ropeline/ropeline/bench/explore/replay"
+	"github.com/ropeline/ropeline/bench/explore/small"
 	"github.com/ropeline/ropeline/node/ticket"
 )
-
-type options struct {
-	replay   string
-	leaveOut string
-	only     string
-	length   time.Duration
-	states   int
-	most     int
-	seed     uint64
-	workers  int
-}
 
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func command(args []string, out, errOut io.Writer) int {
-	var o options
 	f := flag.NewFlagSet("explore", flag.ContinueOnError)
 	f.SetOutput(errOut)
-	f.StringVar(&o.replay, "replay", "", "run this `history` alone, and print what happens in it")
-	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
-	f.StringVar(&o.only, "only", "", "run one `search` alone: ledgers, bootstrap or nodes")
-	f.DurationVar(&o.length, "for", 10*time.Minute, "how long whole nodes are searched")
-	f.IntVar(&o.states, "states", 1_000_000, "how many states are looked at in each small world, at most")
-	f.IntVar(&o.most, "most", 10, "how many findings are enough; 0: as many as there are")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the order in which histories of whole nodes come, and of those that are drawn")
-	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many run at once")
+	again := f.String("replay", "", "run this `history` of whole nodes alone, and print what happens in it")
+	leaveOut := f.String("leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
+	only := f.String("only", "", "run one `search` alone: ledgers, bootstrap or nodes")
+	states := f.Int("states", 1_000_000, "how many states are looked at in each small world, at most")
+	var s replay.Search
+	f.DurationVar(&s.For, "for", 10*time.Minute, "how long whole nodes are searched")
+	f.Uint64Var(&s.Seed, "seed", 1, "seed of the order in which histories of whole nodes come, and of those that are drawn")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
-	rules, err := ticket.ParseRules(o.leaveOut)
-	if err == nil && (f.NArg() > 0 || o.workers < 1 || o.most < 0 || !slices.Contains([]string{"", "ledgers", "bootstrap", "nodes"}, o.only)) {
-		err = errors.New("want flags only, at least one worker, and ledgers, bootstrap or nodes for -only")
+	rules, err := ticket.ParseRules(*leaveOut)
+	if err == nil && (f.NArg() > 0 || !slices.Contains([]string{"", "ledgers", "bootstrap", "nodes"}, *only)) {
+		err = errors.New("want flags only, and ledgers, bootstrap or nodes for -only")
+	}
+	var history replay.History
+	if err == nil && *again != "" {
+		history, err = replay.Parse(*again)
 	}
 	if err != nil {
 		fmt.Fprintln(errOut, "explore:", err)
 		return 2
-	}
-	if o.replay != "" {
-		return again(o.replay, rules, out, errOut)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	found, err := explore(ctx, o, rules, out)
-	switch {
-	case err != nil:
-		fmt.Fprintln(errOut, "explore:", err)
-		return 1
-	case found > 0:
-		return 1
+	s.LeaveOut = rules
+	searches := map[string]func() (bool, error){
+		"ledgers":   func() (bool, error) { return exhaust(ctx, small.Worlds(rules), *states, out), nil },
+		"bootstrap": func() (bool, error) { return exhaust(ctx, boot.Worlds(), *states, out), nil },
+		"nodes":     func() (bool, error) { return nodes(ctx, s, out) },
+		"replay":    func() (bool, error) { return rerun(history, rules, out) },
+	}
+	names := []string{"ledgers", "bootstrap", "nodes"}
+	if *again != "" {
+		names = []string{"replay"}
+	} else if *only != "" {
+		names = []string{*only}
+	}
+	for _, name := range names {
+		switch found, err := searches[name](); {
+		case err != nil:
+			fmt.Fprintln(errOut, "explore:", err)
+			return 1
+		case found:
+			return 1
+		}
 	}
 	return 0
 }
 
-// explore runs the searches and returns how much they found.
-func explore(ctx context.Context, o options, rules ticket.Rules, out io.Writer) (found int, err error) {
-	for _, search := range []struct {
-		name string
-		run  func(context.Context, options, ticket.Rules, io.Writer) (int, error)
-	}{{"ledgers", ledgers}, {"bootstrap", bootstraps}, {"nodes", nodes}} {
-		if o.only != "" && o.only != search.name || o.most > 0 && found >= o.most {
-			continue
-		}
-		more, err := search.run(ctx, o, rules, out)
-		if found += more; err != nil {
-			return found, err
-		}
-	}
-	return found, nil
+// world is one of which all is gone through that can happen.
+type world interface {
+	fmt.Stringer
+	Search(ctx context.Context, states int) breadth.Result
 }
 
-// again runs one history.
-func again(text string, rules ticket.Rules, out, errOut io.Writer) int {
-	if boot.IsHistory(text) {
-		return againBoot(text, out, errOut)
+// exhaust goes through worlds, as many at once as there are processors, until something is found.
+func exhaust[W world](ctx context.Context, worlds []W, states int, out io.Writer) (found bool) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	fmt.Fprintf(out, "Everything that can happen:\n\n| world | states | all | time |\n|---|--:|---|--:|\n")
+	var mu sync.Mutex // guards the following, and out
+	next := 0
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			for next < len(worlds) && ctx.Err() == nil {
+				w := worlds[next]
+				next++
+				mu.Unlock()
+				r := w.Search(ctx, states)
+				mu.Lock()
+				fmt.Fprintf(out, "| %s | %d | %v | %v |\n", w, r.States, r.Whole, r.Took.Round(time.Second/10))
+				if r.Broken != "" {
+					fmt.Fprintf(out, "BROKEN: %s\n    %s\n", r.Broken, strings.Join(r.Trace, "\n    "))
+					found = true
+					stop()
+				}
+			}
+		})
 	}
-	h, err := replay.Parse(text)
-	if err != nil {
-		fmt.Fprintln(errOut, "explore:", err)
-		return 2
+	wg.Wait()
+	fmt.Fprintln(out)
+	return found
+}
+
+// nodes searches histories of whole nodes, until one breaks a promise.
+func nodes(ctx context.Context, s replay.Search, out io.Writer) (found bool, err error) {
+	debug.SetGCPercent(800) // a history makes much garbage and keeps little
+	fmt.Fprintf(out, "Whole nodes:\n\n| searched | histories | of | without effect | time |\n|---|--:|--:|--:|--:|\n")
+	for _, p := range s.Parts() {
+		t, err := s.Run(ctx, p)
+		if err != nil {
+			return false, err
+		}
+		of := "–"
+		if !p.Drawn() {
+			of = fmt.Sprint(len(p.Histories))
+		}
+		fmt.Fprintf(out, "| %s | %d | %s | %d | %v |\n", p.Name, t.Runs, of, t.Useless, t.Took.Round(time.Second))
+		if f := t.Found; f.Broken != "" {
+			fmt.Fprintf(out, "BROKEN: %s\n    go run ./bench/explore%s -replay %q\n", f.Broken, s.LeaveOut.Flag(), f.History)
+			return true, nil
+		}
 	}
+	return false, nil
+}
+
+// rerun runs one history.
+func rerun(h replay.History, rules ticket.Rules, out io.Writer) (broken bool, err error) {
 	r, err := replay.Run(h, rules, func(format string, a ...any) { fmt.Fprintf(out, format+"\n", a...) })
-	switch {
-	case err != nil:
-		fmt.Fprintln(errOut, "explore:", err)
-		return 1
-	case r.Broken != "":
-		return 1
+	if err == nil && r.Broken == "" {
+		fmt.Fprintf(out, "no promise was broken; %d were inside at most\n", r.Peak)
 	}
-	fmt.Fprintf(out, "no promise was broken; %d were inside at most\n", r.Peak)
-	return 0
-}
-
-// againBoot runs one history of a mesh that comes to be.
-func againBoot(text string, out, errOut io.Writer) int {
-	broken, err := boot.Replay(text, 0)
-	switch {
-	case err != nil:
-		fmt.Fprintln(errOut, "explore:", err)
-		return 2
-	case broken != "":
-		fmt.Fprintln(out, "BROKEN:", broken)
-		return 1
-	}
-	fmt.Fprintln(out, "no promise was broken")
-	return 0
+	return r.Broken != "", err
 }

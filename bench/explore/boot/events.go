@@ -10,7 +10,7 @@ import (
 
 // each calls yield for every world that follows from one, until it returns false. Events that
 // change nothing are left out.
-func (m *model) each(w world, yield func(e move, next world, broken string) bool) error {
+func (m *model) each(w world, yield func(e move, next world, broken string) bool) {
 	for i := range m.hosts {
 		for _, e := range m.events(w, i) {
 			next := m.after(w, i, e)
@@ -25,11 +25,10 @@ func (m *model) each(w world, yield func(e move, next world, broken string) bool
 			}
 			broken := m.broken(next, i)
 			if !yield(move{int8(i), e}, next, broken) {
-				return nil
+				return
 			}
 		}
 	}
-	return nil
 }
 
 // after returns what becomes of a world when a host does something. What nodes but the first one
@@ -38,11 +37,11 @@ func (m *model) after(w world, i int, e event) world {
 	before := m.states.All[w.hosts[i]]
 	o := m.do(w.hosts[i], e)
 	w.hosts[i] = o.to
-	if h := m.states.All[o.to]; h.disk.Minted && w.minted == 0 {
-		w.minted = number(m.self(h))
+	if h := m.states.All[o.to]; h.disk.Minted && !w.hasMinted() {
+		w.minted = m.self(h)
 	}
 	for k := m.cfg.Named; k < len(m.hosts); k++ { // that only one of these has heard of it matters
-		if minter := m.states.All[w.hosts[k]].disk.Record.Minter; w.minted != 0 && number(minter) == w.minted {
+		if minter := m.states.All[w.hosts[k]].disk.Record.Minter; w.hasMinted() && minter == w.minted {
 			w.hosts[k] = m.do(w.hosts[k], event{do: learns}).to
 		}
 	}
@@ -108,7 +107,7 @@ func (m *model) unasked(w world) bool {
 // spare reports whether a disk may be lost: of named nodes, the disk of one that was never lost,
 // or that has joined since then, is left once anything is minted.
 func (m *model) spare(w world, i int) bool {
-	if i >= m.cfg.Named || w.minted == 0 {
+	if i >= m.cfg.Named || !w.hasMinted() {
 		return true
 	}
 	for k := range m.cfg.Named {
@@ -147,13 +146,12 @@ func (m *model) at(w world) []*host {
 	return now
 }
 
-// number returns a number for the id of a disk.
-func number(id crdt.NodeID) int32 { return int32(id[0])<<16 + int32(id[1])<<8 + int32(id[2]) }
+func (w world) hasMinted() bool { return w.minted != crdt.NodeID{} }
 
 // broken says what is wrong since a host has done something; "": nothing.
 func (m *model) broken(w world, i int) string {
 	h := m.states.All[w.hosts[i]]
-	if self := m.self(h); h.disk.Minted && w.minted != number(self) {
+	if self := m.self(h); h.disk.Minted && w.minted != self {
 		return fmt.Sprintf("%s mints as node %s in mesh %s, and another one has minted before", m.hosts[i], self, h.disk.Record.Mesh)
 	}
 	if h.m.Lost() != nil {

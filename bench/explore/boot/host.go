@@ -108,7 +108,7 @@ type effect struct {
 // id returns that of a host's disk. Its first byte says where it is in the order of ids.
 func (m *model) id(place, lost int) crdt.NodeID {
 	n := len(m.hosts)
-	at := 100 + m.order[place] + n*lost
+	at := int(m.cfg.Order[place]) + n*lost
 	if m.cfg.Falling {
 		at -= 2 * n * lost
 	}
@@ -162,7 +162,7 @@ func (m *model) tick(h *host, peers []bootstrap.Peer) effect {
 }
 
 func (m *model) receive(h *host, x message) effect {
-	f := m.act(h, func(n *host) []bootstrap.Out { return n.m.Receive(x.from, m.faulty(n, x.Message), n.now) })
+	f := m.act(h, func(n *host) []bootstrap.Out { return n.m.Receive(x.from, m.gets(n, x.Message), n.now) })
 	for i := range f.sent {
 		f.sent[i].answer, f.sent[i].Nonce = true, 0 // nobody answers an answer
 	}

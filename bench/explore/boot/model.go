@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/ropeline/ropeline/bench/explore/breadth"
 	"github.com/ropeline/ropeline/crdt"
@@ -25,36 +23,13 @@ type Config struct {
 	Falling  bool   // the id of a disk that takes another's place is less than all before, and not greater
 	Restarts int    // how often processes stop and start in one history
 	Losses   int    // how many disks are lost in one history
-	States   int    // at most; 0: no bound
-	Rest     int    // one of how many states is brought to rest; 0: settledEvery
-	Fault    Fault
-}
-
-// Fault is something wrong that a search is to find: it is done to messages.
-type Fault int
-
-const (
-	// LateAnswersCount has answers to questions of earlier rounds count. That they do not is
-	// what the nonce is for.
-	LateAnswersCount Fault = 1 + iota
-	// SaidBeforeWritten has a node with an empty disk say to the minter that it holds its record.
-	SaidBeforeWritten
-)
-
-// Result is what a search found.
-type Result struct {
-	States int
-	Whole  bool   // nothing is broken, and there are no more within the budget
-	Broken string // what is; "": nothing
-	Trace  []string
-	Took   time.Duration
 }
 
 // world is all of it in one moment.
 type world struct {
 	hosts    [most]int32 // states, by their places
 	messages int32       // a set of them
-	minted   int32       // the number of the id that has minted, as its disk said; 0: none has
+	minted   crdt.NodeID // that has, as its disk said; zero: none has
 	restarts uint8
 	losses   uint8
 }
@@ -69,11 +44,15 @@ type move struct {
 type model struct {
 	cfg   Config
 	hosts []string // their names
-	order []int
+
+	// What tests have go wrong: a host gets another message than was sent, or answers to questions of
+	// earlier rounds count.
+	gets func(to *host, x bootstrap.Message) bootstrap.Message
+	late bool
 
 	states   breadth.Table[*host]
 	messages breadth.Table[message]
-	sets     breadth.Table[[]int32] // of messages, by their numbers
+	sets     breadth.Sets // of messages, by their numbers
 	peers    breadth.Table[[]bootstrap.Peer]
 	done     map[step]outcome
 
@@ -94,45 +73,27 @@ type outcome struct {
 	sent    []int32
 }
 
-// Search goes through all that can happen within the budget.
-func Search(ctx context.Context, cfg Config) (Result, error) {
-	m, err := newModel(cfg)
-	if err != nil {
-		return Result{}, err
-	}
-	found, err := breadth.Search[world, move]{
-		First: m.root(), Each: m.each, Rest: m.unsettled, RestEvery: cmp.Or(cfg.Rest, settledEvery), Most: cfg.States,
-	}.Run(ctx)
-	if err != nil {
-		return Result{}, err
-	}
-	r := Result{States: found.States, Whole: found.Whole, Broken: found.Broken, Took: found.Took}
-	for _, x := range found.Trace {
-		r.Trace = append(r.Trace, m.text(x))
-	}
-	return r, nil
+// Search goes through all that can happen within the budget, up to a number of states; 0: all.
+func (cfg Config) Search(ctx context.Context, states int) breadth.Result {
+	return newModel(cfg).search(ctx, states, settledEvery)
 }
 
-func newModel(cfg Config) (*model, error) {
-	m := &model{cfg: cfg, done: map[step]outcome{}}
+func (m *model) search(ctx context.Context, states, settledEvery int) breadth.Result {
+	return breadth.Search[world, move]{
+		First: m.root(), Each: m.each, Rest: m.unsettled, RestEvery: settledEvery, Text: m.text, Most: states,
+	}.Run(ctx)
+}
+
+func newModel(cfg Config) *model {
+	cfg.Order = cmp.Or(cfg.Order, "1234")
+	m := &model{cfg: cfg, done: map[step]outcome{}, gets: func(_ *host, x bootstrap.Message) bootstrap.Message { return x }}
 	for n := range cfg.Named {
 		m.hosts = append(m.hosts, fmt.Sprintf("a%d", n+1))
 	}
 	if cfg.Joins {
 		m.hosts = append(m.hosts, "x")
 	}
-	digits := strings.Split("1234"[:len(m.hosts)], "")
-	order := strings.Split(cfg.Order, "")
-	if cfg.Order == "" {
-		order = digits
-	}
-	for _, d := range order {
-		m.order = append(m.order, slices.Index(digits, d))
-	}
-	if sorted := slices.Sorted(slices.Values(order)); !slices.Equal(sorted, digits) {
-		return nil, fmt.Errorf("order of ids %q: want each of %s once", cfg.Order, strings.Join(digits, ", "))
-	}
-	return m, nil
+	return m
 }
 
 // root returns the world in which all have just started, and all disks are empty.
@@ -147,7 +108,7 @@ func (m *model) root() (w world) {
 		asked = append(asked, m.ask(&w, i)...)
 	}
 	slices.Sort(asked)
-	w.messages = m.set(asked)
+	w.messages = m.sets.Set(asked)
 	return w
 }
 
@@ -167,25 +128,9 @@ func (m *model) random(b []byte) {
 	binary.BigEndian.PutUint64(b, nonce)
 }
 
-// faulty returns a message as a host gets it.
-func (m *model) faulty(to *host, x bootstrap.Message) bootstrap.Message {
-	if is := to.disk.Record; m.cfg.Fault == SaidBeforeWritten && x.Holds.Mesh.IsZero() && is.Minter == m.acts {
-		x.Holds = is
-	}
-	return x
-}
-
 func (m *model) intern(h *host) int32 { return m.states.Number(h.key(), h) }
 
 func (m *model) message(x message) int32 { return m.messages.Number(x.key(), x) }
-
-func (m *model) set(all []int32) int32 {
-	var key []byte
-	for _, x := range all {
-		key = binary.AppendVarint(key, int64(x))
-	}
-	return m.sets.Number(key, all)
-}
 
 // do returns what comes of an event at a host, which is worked out once.
 func (m *model) do(at int32, e event) outcome {
@@ -208,7 +153,7 @@ func (m *model) mail(w world, before *host, renewed bool, sent []int32) int32 {
 	id := m.self(before)
 	var all []int32
 	for _, n := range m.sets.All[w.messages] {
-		if renewed && m.cfg.Fault != LateAnswersCount {
+		if renewed && !m.late {
 			n = m.message(m.messages.All[n].old(id))
 		}
 		all = append(all, n)
@@ -221,7 +166,7 @@ func (m *model) mail(w world, before *host, renewed bool, sent []int32) int32 {
 	}
 	all = slices.DeleteFunc(all, func(n int32) bool { return m.idle(w, m.messages.All[n]) })
 	slices.Sort(all)
-	return m.set(slices.Compact(all))
+	return m.sets.Set(slices.Compact(all))
 }
 
 // plain reports whether a message is a question that makes no difference to whoever answers it.

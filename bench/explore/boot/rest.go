@@ -21,7 +21,7 @@ const (
 // unsettled says what is wrong once all hosts hear each other for long enough, after
 // all has arrived that was on its way; "": all hold one mesh, and it is minted, or the minter's
 // disk is gone, and somebody says so.
-func (m *model) unsettled(w world) (string, error) {
+func (m *model) unsettled(w world) string {
 	m.nonces = fresh
 	defer func() { m.nonces = 0 }()
 	var mail []message
@@ -41,7 +41,7 @@ func (m *model) unsettled(w world) (string, error) {
 			now[i].now = now[i].now.Add(restStep)
 		}
 	}
-	return m.apart(now, w.minted != 0), nil
+	return m.apart(now, w.hasMinted())
 }
 
 // ready has what a host writes be on its disk.

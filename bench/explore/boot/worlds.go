@@ -60,69 +60,18 @@ func (c Config) hosts() int {
 	return c.Named
 }
 
-// Budget returns it as the table of docs/limit.md has it.
-func (c Config) Budget() string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{{c.Restarts, "stop and start"}, {c.Losses, "lost disk"}} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// String returns what Replay reads, up to the events.
+// String says what a world is.
 func (c Config) String() string {
-	s := "boot " + strconv.Itoa(c.Named)
-	if c.Joins {
-		s += "+x"
-	}
-	if s += "/" + c.Order; c.Falling {
-		s += "/falling"
-	}
-	return s
-}
-
-// History returns what Replay reads.
-func (c Config) History(trace []string) string { return c.String() + ": " + strings.Join(trace, "; ") }
-
-// IsHistory reports whether a text is for Replay.
-func IsHistory(text string) bool { return strings.HasPrefix(text, "boot ") }
-
-// Replay has a history happen, as History wrote it, and returns what is broken by it, also when
-// all has come to rest; "": nothing.
-func Replay(text string, fault Fault) (broken string, err error) {
-	head, events, _ := strings.Cut(text, ": ")
-	parts := strings.Split(strings.TrimPrefix(head, "boot "), "/")
-	cfg := Config{Restarts: 255, Losses: 255, Fault: fault, Falling: len(parts) == 3 && parts[2] == "falling"}
-	named, joins := strings.CutSuffix(parts[0], "+x")
-	cfg.Joins = joins
-	if cfg.Named, err = strconv.Atoi(named); err != nil || cfg.Named < 1 || cfg.hosts() > most || len(parts) < 2 || len(parts) == 3 && !cfg.Falling || len(parts) > 3 {
-		return "", fmt.Errorf("history %q: want it to begin as %q does", text, Config{Named: 2, Joins: true, Order: "123"})
-	}
-	cfg.Order = parts[1]
-	m, err := newModel(cfg)
-	if err != nil {
-		return "", err
-	}
-	w := m.root()
-	for event := range strings.SplitSeq(events, "; ") {
-		happened := false
-		err := m.each(w, func(e move, next world, is string) bool {
-			if happened = m.text(e) == event; happened {
-				w, broken = next, is
-			}
-			return !happened
-		})
-		if err != nil || broken != "" {
-			return broken, err
-		}
-		if !happened {
-			return "", fmt.Errorf("history %q: %q cannot happen there, or changes nothing", text, event)
+	parts := []string{fmt.Sprintf("%d named", c.Named)}
+	add := func(is bool, what string) {
+		if is {
+			parts = append(parts, what)
 		}
 	}
-	return m.unsettled(w)
+	add(c.Joins, "1 joins")
+	add(true, "ids "+c.Order)
+	add(c.Falling, "falling")
+	add(c.Restarts > 0, fmt.Sprintf("%d stop and start", c.Restarts))
+	add(c.Losses > 0, fmt.Sprintf("%d lost disk", c.Losses))
+	return strings.Join(parts, ", ")
 }

@@ -15,22 +15,23 @@ type Search[State comparable, Event any] struct {
 
 	// Each calls yield for every state that follows from one, until it returns false. Broken
 	// says what is wrong with it; "": nothing.
-	Each func(from State, yield func(e Event, next State, broken string) bool) error
+	Each func(from State, yield func(e Event, next State, broken string) bool)
 
 	// Rest says what is wrong once all that goes on in a state has come to its end; "": nothing.
-	// It is asked of one state of RestEvery, as it may take long. It may be nil.
-	Rest      func(State) (broken string, err error)
+	// It is asked of one state of RestEvery, as it may take long.
+	Rest      func(State) (broken string)
 	RestEvery int
 
-	Most int // how many states are enough; 0: there is no bound
+	Text func(Event) string // says what happened, for people
+	Most int                // how many states are enough; 0: there is no bound
 }
 
 // Result is what a search found.
-type Result[Event any] struct {
+type Result struct {
 	States int
-	Whole  bool    // nothing is broken, and there are no more states
-	Broken string  // what is; "": nothing
-	Trace  []Event // what leads to that
+	Whole  bool     // nothing is broken, and there are no more states
+	Broken string   // what is; "": nothing
+	Trace  []string // what leads to that
 	Took   time.Duration
 }
 
@@ -41,45 +42,37 @@ type link[Event any] struct {
 }
 
 // Run searches until something is broken, there are no more states, or ctx is done.
-func (s Search[State, Event]) Run(ctx context.Context) (r Result[Event], err error) {
+func (s Search[State, Event]) Run(ctx context.Context) (r Result) {
 	start := time.Now()
 	states, links := []State{s.First}, []link[Event]{{from: -1}}
 	seen := map[State]struct{}{s.First: {}}
-	whole := true
+	last := 0 // the state that is broken
+	r.Whole = true
 	for i := 0; i < len(states) && r.Broken == ""; i++ {
 		if s.Most > 0 && len(states) > s.Most || i%4096 == 0 && ctx.Err() != nil {
-			whole = false
+			r.Whole = false
 			break
 		}
-		err := s.Each(states[i], func(e Event, next State, broken string) bool {
+		s.Each(states[i], func(e Event, next State, broken string) bool {
 			if _, known := seen[next]; known && broken == "" {
 				return true
 			}
 			seen[next] = struct{}{}
 			states, links = append(states, next), append(links, link[Event]{int32(i), e})
-			if r.Broken = broken; broken != "" {
-				r.Trace = trace(links, len(links)-1)
-			}
+			last, r.Broken = len(states)-1, broken
 			return broken == ""
 		})
-		if err == nil && r.Broken == "" && s.Rest != nil && i%s.RestEvery == 0 {
-			if r.Broken, err = s.Rest(states[i]); r.Broken != "" {
-				r.Trace = trace(links, i)
-			}
-		}
-		if err != nil {
-			return Result[Event]{}, err
+		if r.Broken == "" && i%s.RestEvery == 0 {
+			last, r.Broken = i, s.Rest(states[i])
 		}
 	}
-	r.Whole = whole && r.Broken == "" // nobody looked further
+	if r.Broken != "" {
+		r.Whole = false // nobody looked further
+		for ; links[last].from >= 0; last = int(links[last].from) {
+			r.Trace = append(r.Trace, s.Text(links[last].event))
+		}
+		slices.Reverse(r.Trace)
+	}
 	r.States, r.Took = len(states), time.Since(start)
-	return r, nil
-}
-
-func trace[Event any](links []link[Event], to int) (all []Event) {
-	for ; links[to].from >= 0; to = int(links[to].from) {
-		all = append(all, links[to].event)
-	}
-	slices.Reverse(all)
-	return all
+	return r
 }

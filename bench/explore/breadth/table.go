@@ -1,5 +1,7 @@
 package breadth
 
+import "encoding/binary"
+
 // Table keeps each thing once, under a number, so that states that are made of such things
 // are small and can be compared. The zero value is empty.
 type Table[T any] struct {
@@ -19,4 +21,16 @@ func (t *Table[T]) Number(key []byte, is T) int32 {
 	t.by[string(key)] = n
 	t.All = append(t.All, is)
 	return n
+}
+
+// Sets keeps sets of numbers, which are sorted. The zero value is empty.
+type Sets struct{ Table[[]int32] }
+
+// Set returns the number of a set.
+func (s *Sets) Set(all []int32) int32 {
+	var key []byte
+	for _, x := range all {
+		key = binary.AppendVarint(key, int64(x))
+	}
+	return s.Number(key, all)
 }

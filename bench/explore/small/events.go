@@ -2,30 +2,12 @@ package small
 
 import (
 	"fmt"
-	"time"
+	"slices"
 )
-
-// The parts of a budget, by their places in world.used.
-const (
-	ofLimits = iota
-	ofLeaves
-	ofStops
-	ofLosses
-	ofGifts
-	ofWaits
-	ofGuards
-	ofEnds
-	ofCrowds
-	parts
-)
-
-func (b Budget) of(part int) int {
-	return []int{b.Limits, b.Leaves, b.Stops, b.Losses, b.Gifts, b.Waits, b.Guards, b.Ends, b.Crowds}[part]
-}
 
 // each calls yield for every world that follows from one, until it returns false. Events
 // that change nothing are left out.
-func (m *model) each(w world, yield func(e move, next world, broken string) bool) error {
+func (m *model) each(w world, yield func(e move, next world, broken string) bool) {
 	for i := range m.numbers {
 		for _, x := range m.events(w, i) {
 			o := m.do(w.nodes[i], x.event)
@@ -47,50 +29,51 @@ func (m *model) each(w world, yield func(e move, next world, broken string) bool
 			if sum := m.owned(next); sum > int64(next.greatest) {
 				broken = fmt.Sprintf("the nodes that run own %d rights, and no limit was ever more than %d", sum, next.greatest)
 			}
-			if m.err != nil || !yield(move{int8(i), x.event}, next, broken) {
-				return m.err
+			if !yield(move{int8(i), x.event}, next, broken) {
+				return
 			}
 		}
 	}
-	for _, t := range []struct {
-		do   action
-		part int
-		long time.Duration
-	}{{waits, ofWaits, wait}, {guards, ofGuards, guard}, {ends, ofEnds, over}, {admits, ofCrowds, 0}} {
+	for _, t := range []possible{{event{do: ends}, Ends}, {event{do: admits}, Crowds}} {
 		if !m.may(w, t.part) {
 			continue
 		}
-		next, in, broken := w, int64(0), ""
+		next, in, broken := w, int32(0), ""
+		if t.do == ends {
+			next.inside = crowds{}
+		}
 		for i := range m.numbers {
 			if s := m.states.All[w.nodes[i]]; t.do == admits && (s.rights == nil || s.heir[0] != 0) {
 				continue
 			}
-			o := m.do(w.nodes[i], event{do: t.do})
+			o := m.do(w.nodes[i], t.event)
 			next.nodes[i] = o.to
-			in += o.in
+			in += int32(o.in)
 			next.messages = m.with(next.messages, o.sent)
 		}
-		next.inside = m.later(w.inside, t.long)
 		next.used[t.part]++
-		if in > 0 {
-			var sum int64
-			if next.inside, sum = m.enter(w.inside, in); sum > int64(next.greatest) {
-				broken = fmt.Sprintf("%d are inside, and no limit was ever more than %d", sum, next.greatest)
-			}
+		if sum := next.inside.enter(in); sum > next.greatest {
+			broken = fmt.Sprintf("%d are inside, and no limit was ever more than %d", sum, next.greatest)
 		}
-		if m.err != nil || !yield(move{-1, event{do: t.do}}, next, broken) {
-			return m.err
+		if !yield(move{-1, t.event}, next, broken) {
+			return
 		}
 	}
-	return m.err
 }
 
-func (m *model) may(w world, part int) bool { return int(w.used[part]) < m.cfg.Budget.of(part) }
+// enter has some more be inside, and returns how many are.
+func (c *crowds) enter(n int32) (sum int32) {
+	c[0] += n // the least, and so of nobody as long as there is another
+	slices.Sort(c[:])
+	return c[0] + c[1]
+}
+
+func (m *model) may(w world, part int) bool { return w.used[part] < m.cfg.Budget[part] }
 
 // owned returns how many places the nodes own that run.
 func (m *model) owned(w world) (sum int64) {
 	for i := range m.numbers {
-		sum += m.held[w.nodes[i]]
+		sum += m.states.All[w.nodes[i]].held
 	}
 	return sum
 }
@@ -114,7 +97,7 @@ func (m *model) events(w world, i int) (all []possible) {
 		return nil
 	case s.rights == nil:
 		add(-1, event{do: starts})
-		add(ofLosses, event{do: loses})
+		add(Losses, event{do: loses})
 		return all
 	}
 	if !m.cfg.Coarse {
@@ -122,10 +105,10 @@ func (m *model) events(w world, i int) (all []possible) {
 	}
 	if s.writes {
 		add(-1, event{do: saves})
-		add(ofStops, event{do: stopsAt})
+		add(Stops, event{do: stopsAt})
 	}
-	add(ofStops, event{do: stops})
-	add(ofLosses, event{do: loses})
+	add(Stops, event{do: stops})
+	add(Losses, event{do: loses})
 	for _, x := range m.sets.All[w.messages] {
 		if m.messages.All[x].to == s.number {
 			add(-1, event{do: receives, value: x})
@@ -137,10 +120,10 @@ func (m *model) events(w world, i int) (all []possible) {
 		}
 		o := m.states.All[w.nodes[k]]
 		if o.rights != nil {
-			add(-1, event{do: hears, with: number, value: m.says[w.nodes[k]]})
-			add(ofGifts, event{do: gives, with: number})
+			add(-1, event{do: hears, with: number, value: o.says})
+			add(Gifts, event{do: gives, with: number})
 			if o.heir[0] == 0 && s.heir[0] == 0 && !m.older(number) { // who leaves, or could not read the ledger, agrees to nothing
-				add(ofLeaves, event{do: leaves, with: number})
+				add(Leaves, event{do: leaves, with: number})
 			}
 		}
 		if o.gone {
@@ -148,8 +131,8 @@ func (m *model) events(w world, i int) (all []possible) {
 		}
 	}
 	if s.heir[0] == 0 {
-		add(ofLimits, event{do: limits, value: int32(m.firstLimit() + 1)})
-		add(ofLimits, event{do: limits, value: int32(m.firstLimit() - 1)})
+		add(Limits, event{do: limits, value: int32(m.firstLimit() + 1)})
+		add(Limits, event{do: limits, value: int32(m.firstLimit() - 1)})
 	}
 	return all
 }

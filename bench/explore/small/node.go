@@ -25,10 +25,9 @@ import (
 
 const (
 	session = 5 * time.Second
-	wait    = 4 * time.Second                     // what is not acknowledged is sent again
-	over    = ticket.NewFor + session             // sessions, blocks and locks of now are over
-	guard   = ticket.Guard + 100*time.Millisecond // what ended in passes ends at anchors
-	rates   = 50                                  // rate rights for each place: never the limit
+	wait    = 4 * time.Second         // what is not acknowledged is sent again
+	over    = ticket.NewFor + session // sessions, blocks and locks of now are over
+	rates   = 50                      // rate rights for each place: never the limit
 )
 
 // begin is when time begins. It is part of each node's state, as last ledgers name times.
@@ -62,6 +61,9 @@ type state struct {
 	heir   crdt.NodeID
 	told   bool
 	gone   bool // its disk is lost
+
+	held int64 // places that it owns, and
+	says int32 // what others hear of it, as its number says; both are known of states that have a number
 }
 
 func nodeID(number byte) crdt.NodeID { return crdt.NodeID{number} }
@@ -111,7 +113,6 @@ type effect struct {
 	to   *state
 	sent []message
 	in   int64 // visitors that it lets in
-	err  error
 }
 
 // message is one on its way for ever.
@@ -138,8 +139,7 @@ const (
 	hears                  // what another node knows
 	admits                 // a crowd takes all that is free, at all nodes
 	gives                  // half of what is free, to another node
-	waits                  // time passes: see wait, guard, over
-	guards
+	waits                  // time passes: see wait, over
 	ends
 	limits // an operator changes the limit here
 	leaves // and has the node leave to another one
@@ -152,7 +152,7 @@ const (
 
 var names = map[action]string{
 	steps: "step", saves: "save", receives: "receive", hears: "hear", admits: "admit", gives: "give",
-	waits: "wait", guards: "guard", ends: "session", limits: "limit", leaves: "leave", declares: "declare", stops: "stop", stopsAt: "stop-written",
+	waits: "wait", ends: "session", limits: "limit", leaves: "leave", declares: "declare", stops: "stop", stopsAt: "stop-written",
 	starts: "start", loses: "lose",
 }
 
@@ -163,12 +163,15 @@ func (m *model) apply(s *state, e event) effect {
 	case stops, stopsAt, loses:
 		return effect{to: n.stop(e.do)}
 	case starts:
-		return n.start(m.rules(s.number))
+		return effect{to: n.start(m.rules(s.number))}
 	case hears:
 		n.facts = merged(n.facts, m.known.All[e.value])
 		return effect{to: &n}
-	case waits, guards, ends:
-		n.now = n.now.Add(map[action]time.Duration{waits: wait, guards: guard, ends: over}[e.do])
+	case waits:
+		n.now = n.now.Add(wait)
+		return effect{to: &n}
+	case ends:
+		n.now = n.now.Add(over)
 		return effect{to: &n}
 	}
 	n.rights = s.rights.Clone()
@@ -207,31 +210,36 @@ func (m *model) admit(n *state) (in int64) {
 // lost by nobody, and is there at once.
 func (m *model) disk(n *state) {
 	n.write()
-	for n.writes && m.cfg.Budget.Stops == 0 {
+	for n.writes && m.cfg.Budget[Stops] == 0 {
 		n.save()
 	}
 }
 
-// bare has the node's own code do something.
-func (m *model) bare(n *state, e event) effect {
-	values := make(map[string][]byte, len(n.facts))
-	known := n.knows()
-	for k, f := range known {
+// bareOf returns the node's own code as a node has it that knows of these members.
+func (m *model) bareOf(s *state, peers []crdt.NodeID) *node.Bare {
+	values := map[string][]byte{}
+	for k, f := range s.knows() {
 		values[k] = []byte(f.value)
 	}
+	b, err := node.NewBare(node.BareState{
+		Self: crdt.Incarnation{Node: nodeID(s.number), Boot: s.boot}, Room: roomID, Peers: peers,
+		Rights: s.rights, Facts: values, Session: session, Heir: s.heir, Told: s.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.rules(s.number),
+	}, s.now)
+	if err != nil {
+		panic(fmt.Sprintf("small: node %d does not take its own facts: %v", s.number, err))
+	}
+	return b
+}
+
+// bare has the node's own code do something.
+func (m *model) bare(n *state, e event) effect {
 	var peers []crdt.NodeID
 	for _, o := range m.numbers {
 		if o != n.number && !(e.do == declares && o == e.with) {
 			peers = append(peers, nodeID(o))
 		}
 	}
-	b, err := node.NewBare(node.BareState{
-		Self: crdt.Incarnation{Node: nodeID(n.number), Boot: n.boot}, Room: roomID, Peers: peers,
-		Rights: n.rights, Facts: values, Session: session, Heir: n.heir, Told: n.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.rules(n.number),
-	}, n.now)
-	if err != nil {
-		return effect{err: err}
-	}
+	b, known := m.bareOf(n, peers), n.knows()
 	var out []node.Message
 	switch e.do {
 	case steps:
@@ -308,28 +316,24 @@ func (s *state) stop(how action) *state {
 	return s
 }
 
-func (s *state) start(leaveOut ticket.Rules) effect {
+func (s *state) start(leaveOut ticket.Rules) *state {
 	s.boot++
-	r, err := open(s.number, s.boot, s.stored, s.now, leaveOut)
-	if err != nil {
-		return effect{err: err}
-	}
-	s.rights, s.stored = r, nil
-	if heir, is := r.Leaving(); is {
+	s.rights, s.stored = open(s.number, s.boot, s.stored, s.now, leaveOut), nil
+	if heir, is := s.rights.Leaving(); is {
 		s.heir = heir
 	}
-	return effect{to: s}
+	return s
 }
 
-func open(number byte, boot uint64, stored []ticket.Put, now time.Time, leaveOut ticket.Rules) (*ticket.Rights, error) {
+func open(number byte, boot uint64, stored []ticket.Put, now time.Time, leaveOut ticket.Rules) *ticket.Rights {
 	r, _, err := ticket.OpenRights(ticket.RightsConfig{
 		Self: crdt.Incarnation{Node: nodeID(number), Boot: boot}, Room: roomID,
 		Session: session, LeaveOut: leaveOut,
 	}, stored, now)
 	if err != nil {
-		return nil, fmt.Errorf("open the ledger of node %d: %w", number, err)
+		panic(fmt.Sprintf("small: node %d does not take its own ledger: %v", number, err))
 	}
-	return r, nil
+	return r
 }
 
 // merged returns the newer of each fact of two maps.

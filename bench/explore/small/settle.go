@@ -3,9 +3,6 @@ package small
 import (
 	"fmt"
 	"slices"
-
-	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node"
 )
 
 // settledEvery is of how many worlds one is brought to rest, to see whether all rights are
@@ -17,55 +14,48 @@ const settledEvery = 499
 const rounds = 40
 
 // settle has all that is due be done until nothing is, and all messages arrive.
-func (m *model) settle(now []*state, mail []int32) error {
+func (m *model) settle(now []*state, mail []int32) {
 	mail = slices.Clone(mail)
 	m.settling = true
 	defer func() { m.settling = false }()
+	do := func(i int, e event) {
+		f := m.apply(now[i], e)
+		now[i] = f.to
+		for _, x := range f.sent {
+			if id := m.message(x); !slices.Contains(mail, id) {
+				mail = append(mail, id)
+			}
+		}
+	}
 	for range rounds {
 		for i := range now {
 			if now[i].gone {
 				continue
 			}
-			f := m.apply(now[i], event{do: steps})
-			if f.err != nil {
-				return f.err
-			}
-			now[i] = f.to
-			for _, x := range f.sent {
-				if id := m.message(x); !slices.Contains(mail, id) {
-					mail = append(mail, id)
-				}
-			}
+			do(i, event{do: steps})
 			for _, x := range mail {
 				if m.messages.All[x].to == now[i].number {
-					f := m.apply(now[i], event{do: receives, value: x})
-					now[i] = f.to
-					for _, x := range f.sent {
-						if id := m.message(x); !slices.Contains(mail, id) {
-							mail = append(mail, id)
-						}
-					}
+					do(i, event{do: receives, value: x})
 				}
 			}
 			for now[i].writes {
-				now[i] = m.apply(now[i], event{do: saves}).to
+				do(i, event{do: saves})
 			}
 		}
 		for i := range now {
 			for _, o := range now {
 				if !now[i].gone && !o.gone {
-					now[i] = m.apply(now[i], event{do: hears, value: m.facts(o.facts)}).to
+					do(i, event{do: hears, value: m.facts(o.facts)})
 				}
 			}
-			now[i] = m.apply(now[i], event{do: waits}).to
+			do(i, event{do: waits})
 		}
 	}
-	return nil
 }
 
 // unsettled says what does not add up once all that can has come back from a world, and
 // whoever is lost is known to be; "" if all does.
-func (m *model) unsettled(w world) (string, error) {
+func (m *model) unsettled(w world) string {
 	now := make([]*state, len(m.numbers))
 	for i := range now {
 		now[i] = m.states.All[w.nodes[i]]
@@ -74,21 +64,17 @@ func (m *model) unsettled(w world) (string, error) {
 		}
 	}
 	mail := m.sets.All[w.messages]
-	if err := m.settle(now, mail); err != nil {
-		return "", err
-	}
+	m.settle(now, mail)
 	buried := false
 	for i := range now {
-		for k := range now {
-			if now[k].gone && !now[i].gone {
-				now[i], buried = m.apply(now[i], event{do: declares, with: now[k].number}).to, true
+		for _, o := range now {
+			if o.gone && !now[i].gone {
+				now[i], buried = m.apply(now[i], event{do: declares, with: o.number}).to, true
 			}
 		}
 	}
 	if buried {
-		if err := m.settle(now, mail); err != nil {
-			return "", err
-		}
+		m.settle(now, mail)
 	}
 	return m.adds(now)
 }
@@ -104,32 +90,22 @@ func (m *model) reckonsTooMuch(now []*state) bool {
 
 // adds compares what nodes own with the limit as each knows it. It is nobody's where no
 // node is left that stays.
-func (m *model) adds(now []*state) (string, error) {
+func (m *model) adds(now []*state) string {
 	sum, limit, known, stays := int64(0), int64(0), false, false
 	for _, s := range now {
 		if s.gone {
 			continue
 		}
 		sum += s.rights.Held().Places
-		if s.heir[0] == 0 {
-			stays = true
-		}
-		values := map[string][]byte{}
-		for k, f := range s.knows() {
-			values[k] = []byte(f.value)
-		}
-		b, err := node.NewBare(node.BareState{Self: crdt.Incarnation{Node: nodeID(s.number), Boot: s.boot}, Room: roomID, Session: session, Rights: s.rights, Facts: values}, s.now)
-		if err != nil {
-			return "", err
-		}
-		is := b.Limits().Places
+		stays = stays || s.heir[0] == 0
+		is := m.bareOf(s, nil).Limits().Places
 		if known && is != limit {
-			return fmt.Sprintf("when all is well again, one node knows a limit of %d, and another of %d", limit, is), nil
+			return fmt.Sprintf("when all is well again, one node knows a limit of %d, and another of %d", limit, is)
 		}
 		limit, known = is, true
 	}
 	if stays && sum != limit && !(sum < limit && m.reckonsTooMuch(now)) {
-		return fmt.Sprintf("when all is well again, %d rights are owned, and the limit is %d", sum, limit), nil
+		return fmt.Sprintf("when all is well again, %d rights are owned, and the limit is %d", sum, limit)
 	}
-	return "", nil
+	return ""
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-func search(t *testing.T, c Config) Result {
-	t.Helper()
-	r, err := Search(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 // TestLimitHoldsInSmallWorlds goes through everything that can happen in worlds that are
 // small enough for every run of the tests.
 func TestLimitHoldsInSmallWorlds(t *testing.T) {
@@ -34,7 +25,7 @@ func TestLimitHoldsInSmallWorlds(t *testing.T) {
 		if c.Halfway && testing.Short() {
 			continue // TestLostHalfWay has the same of whole nodes
 		}
-		r := search(t, c)
+		r := c.Search(t.Context(), 0)
 		if r.Broken != "" || !r.Whole {
 			t.Errorf("%d nodes, %v: %q after %d states, all of them: %v\n%s", c.Nodes, c.Budget, r.Broken, r.States, r.Whole, strings.Join(r.Trace, "\n"))
 		}
@@ -63,7 +54,7 @@ func TestRulesShow(t *testing.T) {
 		{"fresh mint, three nodes", ticket.FreshMint, 3, Budget{Limits: 1, Leaves: 1}},
 	} {
 		cfg := Config{Nodes: c.nodes, Coarse: c.nodes > 2, Budget: c.Budget, LeaveOut: c.rule}
-		if r := search(t, cfg); r.Broken == "" {
+		if r := cfg.Search(t.Context(), 0); r.Broken == "" {
 			t.Errorf("without the rule %s nothing happens in %d states, which are all: %v", c.name, r.States, r.Whole)
 		}
 	}
@@ -73,12 +64,12 @@ func TestRulesShow(t *testing.T) {
 // in every run.
 func TestShortestFirst(t *testing.T) {
 	cfg := Config{Nodes: 2, Coarse: true, Budget: Budget{Limits: 1, Leaves: 1, Crowds: 1}, LeaveOut: ticket.FreshMint}
-	first := search(t, cfg)
+	first := cfg.Search(t.Context(), 0)
 	want := []string{"node 2: limit 3", "node 1: hear of node 2", "node 1: leave to node 2", "node 2: receive hand-over of node 1"}
 	if !slices.Equal(first.Trace, want) {
 		t.Errorf("got %q, want %q", first.Trace, want)
 	}
-	if again := search(t, cfg); !slices.Equal(again.Trace, first.Trace) || again.States != first.States {
+	if again := cfg.Search(t.Context(), 0); !slices.Equal(again.Trace, first.Trace) || again.States != first.States {
 		t.Errorf("got %q in %d states, and then %q in %d", first.Trace, first.States, again.Trace, again.States)
 	}
 }
@@ -86,11 +77,11 @@ func TestShortestFirst(t *testing.T) {
 // TestBudgetsBound: no history has more of anything than its budget says, and a bound on
 // states ends a search that is then not said to be whole.
 func TestBudgetsBound(t *testing.T) {
-	quiet := search(t, Config{Nodes: 2})
+	quiet := Config{Nodes: 2}.Search(t.Context(), 0)
 	if quiet.States != 1 || !quiet.Whole {
 		t.Errorf("without a budget there are %d states, want 1", quiet.States)
 	}
-	cut := search(t, Config{Nodes: 2, Budget: Budget{Limits: 1, Leaves: 1}, States: 100})
+	cut := Config{Nodes: 2, Budget: Budget{Limits: 1, Leaves: 1}}.Search(t.Context(), 100)
 	if cut.Whole || cut.States < 100 {
 		t.Errorf("%d states, whole: %v; want 100 and not all", cut.States, cut.Whole)
 	}

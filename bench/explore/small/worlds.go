@@ -1,9 +1,16 @@
 package small
 
+import (
+	"fmt"
+
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
 // Worlds returns the worlds that are searched, each with the minter's id at every place in
 // the order of ids: who is named, takes over and recovers follows from these. Two nodes do
-// what is due at any time; three do it after each event, or there would be too many states.
-func Worlds() (all []Config) {
+// what is due at any time; three do it after each event, or there would be too many states. All
+// are without some rules.
+func Worlds(leaveOut ticket.Rules) (all []Config) {
 	for _, b := range []Budget{
 		{Limits: 1, Leaves: 1, Crowds: 1},
 		{Limits: 2, Crowds: 1},
@@ -35,7 +42,11 @@ func Worlds() (all []Config) {
 			all = append(all, Config{Nodes: 3, Minter: minter, Budget: b, Coarse: true, Halfway: true})
 		}
 	}
-	return append(all, twoVersions()...)
+	all = append(all, twoVersions()...)
+	for i := range all {
+		all[i].LeaveOut = leaveOut
+	}
+	return all
 }
 
 // twoVersions returns worlds in which one node is of the version before, at every place in the
@@ -56,4 +67,16 @@ func twoVersions() (all []Config) {
 		}
 	}
 	return all
+}
+
+// String says what a world is.
+func (cfg Config) String() string {
+	text := fmt.Sprintf("%d nodes, minter %d", cfg.Nodes, cfg.Minter+1)
+	if cfg.Older > 0 {
+		text += fmt.Sprintf(", %d older", cfg.Older)
+	}
+	if cfg.Halfway {
+		text += ", half way"
+	}
+	return text + ": " + cfg.Budget.String()
 }
