@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,7 +22,7 @@ var (
 // act takes a step.
 func (w *world) act(i int) {
 	for _, m := range w.nodes {
-		if len(w.occasion(Twist{Kind: links, From: m.no, To: m.no}, true)) > 0 {
+		if len(w.occasion(links, fmt.Sprint(m.no+1), true)) > 0 {
 			w.cutOff(m)
 		}
 	}
@@ -30,7 +31,7 @@ func (w *world) act(i int) {
 	w.minted, w.taken = false, false
 	if err := w.do(s); err != nil {
 		w.note("refused: %v", err)
-		w.result.Refused = i + 1
+		w.result.Useless = true
 	}
 }
 

@@ -83,14 +83,6 @@ const (
 	Cut    Deviation = "cut"    // a node is cut off from all others for 4 s
 )
 
-// Twist is one deviation.
-type Twist struct {
-	What     Deviation
-	Kind     string // of the messages that it is about, or one of the following
-	From, To int    // who sends, and to whom; the same where a node is alone in it
-	Nth      int    // of those like it since the first act, from 1
-}
-
 // Beside messages there are writes of a node, and its links, which have an occasion with each step.
 const (
 	write = "write"
@@ -125,7 +117,10 @@ type History struct {
 	Layout string // the site of each node, a letter each
 	IDs    string // the order of the ids of the nodes, a digit each: node 1 of "312" has the greatest
 	Steps  []Step
-	Twists []Twist
+
+	// Twists are deviations: what goes wrong, with which kind of message of whom to whom, and with which
+	// of those since the first act, from 1. So it is of writes and links, which are of one node.
+	Twists []string
 }
 
 // byRate is what the text of a history begins with in which the rate is limited.
@@ -138,19 +133,16 @@ func (h History) String() string {
 		b.WriteString(byRate)
 	}
 	fmt.Fprintf(&b, "%s/%s: ", h.Layout, h.IDs)
-	b.WriteString(joined(h.Steps, ", "))
+	for i, s := range h.Steps {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(s.String())
+	}
 	if len(h.Twists) > 0 {
-		b.WriteString(" | " + joined(h.Twists, "; "))
+		b.WriteString(" | " + strings.Join(h.Twists, "; "))
 	}
 	return b.String()
-}
-
-func joined[T fmt.Stringer](all []T, by string) string {
-	var texts []string
-	for _, x := range all {
-		texts = append(texts, x.String())
-	}
-	return strings.Join(texts, by)
 }
 
 func (s Step) String() string {
@@ -162,14 +154,6 @@ func (s Step) String() string {
 		text = string(s.When) + " " + text
 	}
 	return text
-}
-
-func (t Twist) String() string {
-	who := fmt.Sprint(t.From + 1)
-	if t.To != t.From {
-		who += fmt.Sprintf(">%d", t.To+1)
-	}
-	return fmt.Sprintf("%s %s %s #%d", t.What, t.Kind, who, t.Nth)
 }
 
 // Parse reads the text of a history.
@@ -209,16 +193,13 @@ func (h History) parseStep(text string) (Step, error) {
 	return Step{}, fmt.Errorf("step %q: want an act at a node, as in m leave@1", text)
 }
 
-// parseTwist reads what would be written in the same way.
-func (h History) parseTwist(text string) (t Twist, err error) {
-	var who string
-	_, _ = fmt.Sscanf(text, "%s %s %s #%d", &t.What, &t.Kind, &who, &t.Nth)
-	if n, _ := fmt.Sscanf(who, "%d>%d", &t.From, &t.To); n == 1 {
-		t.To = t.From
+func (h History) parseTwist(text string) (string, error) {
+	words, nodes := strings.Fields(text), "123456789"[:len(h.Layout)]
+	if len(words) == 4 && slices.Contains(deviations(words[1]), Deviation(words[0])) {
+		who, nth := strings.Trim(words[2], nodes), strings.TrimLeft(words[3], "#0123456789")
+		if (who == "" || who == ">") && nth == "" {
+			return strings.Join(words, " "), nil
+		}
 	}
-	t.From, t.To = t.From-1, t.To-1
-	if min(t.From, t.To) < 0 || max(t.From, t.To) >= len(h.Layout) || !slices.Contains(deviations(t.Kind), t.What) || t.String() != text {
-		return t, fmt.Errorf("deviation %q: want lost, twice or late with a message, as in lost transfer 1>2 #1; before or after write 1 #1; cut links 1 #1", text)
-	}
-	return t, nil
+	return "", fmt.Errorf("deviation %q: want lost, twice or late with a message, as in lost transfer 1>2 #1; before or after write 1 #1; cut links 1 #1", text)
 }

@@ -196,7 +196,7 @@ func (w *world) send(m, to *machine, o node.Message) {
 	if to.Site != m.Site {
 		d = farDelay
 	}
-	for _, what := range w.occasion(Twist{Kind: kinds[o.Kind], From: m.no, To: to.no}, true) {
+	for _, what := range w.occasion(kinds[o.Kind], fmt.Sprintf("%d>%d", m.no+1, to.no+1), true) {
 		switch what {
 		case Lost:
 			w.judge.disturbed()
@@ -237,7 +237,7 @@ func (w *world) store(m *machine) {
 		return
 	}
 	rights := slices.ContainsFunc(batch, func(x durable.Write) bool { return strings.HasPrefix(x.Object, "rights/") && x.Key != "bound" })
-	crashes := w.occasion(Twist{Kind: write, From: m.no, To: m.no}, rights)
+	crashes := w.occasion(write, fmt.Sprint(m.no+1), rights)
 	core := m.core
 	m.writing = true
 	w.after(diskTakes, func() {

@@ -10,17 +10,10 @@ import (
 // Result is what came of a history.
 type Result struct {
 	Broken  string // which promise, and how; "": none
-	Refused int    // the last step, from 1, that a node refused; 0: none
-	Unmet   int    // the last step, from 1, whose moment never came; 0: none
 	Peak    int64  // the most that were inside at once, or were let in within 60 s
-	Met     int    // deviations of which there was an occasion
+	Useless bool   // a node refused an act, a moment never came, or there was no occasion for a deviation
 
-	Twists []Twist // deviations for which there was one, of the first occasions of each kind
-}
-
-// useless reports whether the run says nothing that a shorter history would not.
-func (r Result) useless(h History) bool {
-	return r.Refused+r.Unmet > 0 || r.Met < len(h.Twists)
+	Twists []string // deviations for which there was one, of the first occasions of each kind
 }
 
 const (
@@ -56,6 +49,7 @@ func Run(h History, leaveOut ticket.Rules, trace func(format string, args ...any
 	if !w.over() {
 		w.heal()
 	}
+	w.result.Useless = w.result.Useless || w.met < len(h.Twists)
 	return w.result, w.err
 }
 
@@ -87,9 +81,7 @@ func (w *world) await(i int) {
 		wait += cooling
 	}
 	w.runUntil(wait, func() bool { return *met || w.over() })
-	if !*met {
-		w.result.Unmet = i + 1
-	}
+	w.result.Useless = w.result.Useless || !*met
 }
 
 // heal has all come back that can, and all visitors go home. Then everything has to add up.

@@ -1,15 +1,9 @@
 package replay
 
 import (
-	"cmp"
-	"context"
-	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -93,41 +87,24 @@ func parting(h History) bool {
 	return limits == 1 && gone == 2
 }
 
-// Search runs histories of whole nodes until one breaks a promise.
+// Search says what is searched.
 type Search struct {
 	LeaveOut ticket.Rules
-	Seed     uint64        // of what is drawn
-	For      time.Duration // how long about
+	Seed     uint64 // of what is drawn
 }
 
-// Part is one part of a search. Where nothing is drawn all histories are run once, and it is over with
-// the last one.
+// Part is one part of a search. Where nothing is drawn its histories are run as they are, each once.
 type Part struct {
 	Name      string
+	Percent   int // of the time
 	Histories []History
-	percent   int // of the time
 
 	acts   int                // drawn to go on with one of these
 	keep   func(History) bool // of such; nil: all
 	twists int                // the same of deviations, at most; then there is one at least
 }
 
-// Tally is what came of a part.
-type Tally struct {
-	Runs    int
-	Useless int // without an effect: a node refused an act, or a moment never came
-	Took    time.Duration
-	Found   Finding
-}
-
-// Finding is a history that breaks a promise, as short as it can be made; the zero value is none.
-type Finding struct {
-	History History
-	Broken  string
-	First   History // as it was found
-}
-
-// Parts returns the parts of a search. Those of which all histories have run leave the rest of their time.
+// Parts returns the parts of a search, the shortest histories first.
 func (s Search) Parts() []Part {
 	one, rateOne := singles(meshes, false), singles(meshes, true)
 	two, rateTwo := pairs(one), pairs(rateOne)
@@ -136,73 +113,34 @@ func (s Search) Parts() []Part {
 		rng.Shuffle(len(all), func(i, k int) { all[i], all[k] = all[k], all[i] })
 	}
 	return []Part{
-		{Name: "one act", percent: 5, Histories: one},
-		{Name: "the rate is the limit: one act", percent: 10, Histories: rateOne},
-		{Name: "two acts", percent: 25, Histories: two},
-		{Name: "the rate is the limit: two acts", percent: 15, Histories: rateTwo},
-		{Name: "one act, one deviation", percent: 10, Histories: one, twists: 1},
-		{Name: "three acts", percent: 5, Histories: two, acts: 1},
-		{Name: "three acts: two nodes leave or are lost, and the limit changes", percent: 10, Histories: two, acts: 1, keep: parting},
-		{Name: "two acts, one deviation", percent: 10, Histories: two, twists: 1},
-		{Name: "one act, two deviations", percent: 5, Histories: one, twists: 2},
-		{Name: "three acts, one to three deviations", percent: 5, Histories: two, acts: 1, twists: 3},
+		{Name: "one act", Percent: 5, Histories: one},
+		{Name: "the rate is the limit: one act", Percent: 10, Histories: rateOne},
+		{Name: "two acts", Percent: 25, Histories: two},
+		{Name: "the rate is the limit: two acts", Percent: 15, Histories: rateTwo},
+		{Name: "one act, one deviation", Percent: 10, Histories: one, twists: 1},
+		{Name: "three acts", Percent: 5, Histories: two, acts: 1},
+		{Name: "three acts: two nodes leave or are lost, and the limit changes", Percent: 10, Histories: two, acts: 1, keep: parting},
+		{Name: "two acts, one deviation", Percent: 10, Histories: two, twists: 1},
+		{Name: "one act, two deviations", Percent: 5, Histories: one, twists: 2},
+		{Name: "three acts, one to three deviations", Percent: 5, Histories: two, acts: 1, twists: 3},
 	}
 }
 
 // Drawn reports whether histories are drawn, without end.
 func (p Part) Drawn() bool { return p.acts+p.twists > 0 }
 
-// Run runs a part, on all processors that Go may use.
-func (s Search) Run(ctx context.Context, p Part) (t Tally, err error) {
-	start := time.Now()
-	ctx, stop := context.WithTimeout(ctx, s.For*time.Duration(p.percent)/100)
-	defer stop()
-	var mu sync.Mutex // guards the following, t and err
-	next := 0
-	var wg sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		wg.Go(func() {
-			mu.Lock()
-			defer mu.Unlock()
-			for ctx.Err() == nil && (p.Drawn() || next < len(p.Histories)) {
-				n := next
-				next++
-				mu.Unlock()
-				h := s.history(p, n)
-				r, failed := Run(h, s.LeaveOut, nil)
-				mu.Lock()
-				t.Runs++
-				if r.useless(h) {
-					t.Useless++
-				}
-				if failed != nil {
-					err = cmp.Or(err, fmt.Errorf("%s: %w", h, failed))
-				} else if r.Broken != "" && t.Found.Broken == "" {
-					t.Found = Finding{h, r.Broken, h}
-				}
-				if failed != nil || r.Broken != "" {
-					stop()
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if t.Found.Broken != "" {
-		t.Found = s.shortest(t.Found)
-	}
-	t.Took = time.Since(start)
-	return t, err
-}
-
-// history returns the nth of a part. What is drawn depends on nothing else.
-func (s Search) history(p Part, n int) History {
+// History returns the nth of a part, if there are so many. What is drawn depends on nothing else.
+func (s Search) History(p Part, n int) (h History, ok bool) {
 	if !p.Drawn() {
-		return p.Histories[n]
+		if n < len(p.Histories) {
+			return p.Histories[n], true
+		}
+		return h, false
 	}
 	rng := rand.New(rand.NewPCG(s.Seed, uint64(n)))
 	pick := func(all []History) History { return all[rng.IntN(len(all))] }
 	for {
-		h := pick(p.Histories)
+		h = pick(p.Histories)
 		for range p.acts {
 			h = pick(longer(h))
 		}
@@ -210,7 +148,7 @@ func (s Search) history(p Part, n int) History {
 			continue
 		}
 		if p.twists == 0 {
-			return h
+			return h, true
 		}
 		for range 1 + rng.IntN(p.twists) {
 			if all := s.twisted(h); len(all) > 0 {
@@ -218,7 +156,7 @@ func (s Search) history(p Part, n int) History {
 			}
 		}
 		if len(h.Twists) > 0 {
-			return h
+			return h, true
 		}
 	}
 }
@@ -227,7 +165,7 @@ func (s Search) history(p Part, n int) History {
 // None if an act of it is refused: the rest is the same as without.
 func (s Search) twisted(h History) (all []History) {
 	r, err := Run(h, s.LeaveOut, nil)
-	if err != nil || r.Refused+r.Unmet > 0 || r.Broken != "" {
+	if err != nil || r.Useless || r.Broken != "" {
 		return nil
 	}
 	for _, t := range r.Twists {
@@ -240,12 +178,12 @@ func (s Search) twisted(h History) (all []History) {
 	return all
 }
 
-// shortest takes out of a history that breaks a promise whatever it does not need for that.
-func (s Search) shortest(f Finding) Finding {
-	for _, o := range shorter(f.History) {
+// Shortest takes out of a history that breaks a promise whatever it does not need for that.
+func (s Search) Shortest(h History) History {
+	for _, o := range shorter(h) {
 		if r, err := Run(o, s.LeaveOut, nil); err == nil && r.Broken != "" {
-			return s.shortest(Finding{o, r.Broken, f.First})
+			return s.Shortest(o)
 		}
 	}
-	return f
+	return h
 }

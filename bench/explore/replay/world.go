@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -38,7 +39,8 @@ type world struct {
 	minted bool // a node has written, since the last act, that it minted
 	taken  bool // the same, that it took over rights, or recovered them
 
-	occasions map[Twist]int // since the first act
+	met       int            // deviations of which there was an occasion
+	occasions map[string]int // since the first act
 }
 
 // event is something that happens at a time.
@@ -101,7 +103,7 @@ func (w *world) broken(text string) {
 }
 
 func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world {
-	w := &world{h: h, rules: rules, trace: trace, occasions: map[Twist]int{}, room: crdt.RoomID{1}, rooms: firstRoom}
+	w := &world{h: h, rules: rules, trace: trace, occasions: map[string]int{}, room: crdt.RoomID{1}, rooms: firstRoom}
 	w.judge = judge{w: w, limits: map[crdt.RoomID][]*limit{}}
 	w.judge.first(w.room, firstCap)
 	for i := range h.Layout {
@@ -148,31 +150,28 @@ func (w *world) follows() time.Duration {
 	return longStay + sessionLength
 }
 
-// occasion is one for deviations. It returns those that the history has for it, and notes those
-// that others may have.
-func (w *world) occasion(t Twist, noted bool) (all []Deviation) {
+// occasion is one for deviations, with a message, a write or links as histories name them. It returns
+// those that the history has for it, and notes those of the first of a kind that others may have.
+func (w *world) occasion(kind, who string, noted bool) (all []Deviation) {
 	if !w.begun {
 		return nil
 	}
-	w.occasions[t]++
-	t.Nth = w.occasions[t]
-	for _, t.What = range deviations(t.Kind) {
-		if noted && t.Nth <= firstOnes(t.Kind) {
-			w.result.Twists = append(w.result.Twists, t)
+	of, first := kind+" "+who, 8
+	if kind != write && kind != links {
+		first = 2
+	}
+	w.occasions[of]++
+	nth := w.occasions[of]
+	for _, d := range deviations(kind) {
+		twist := fmt.Sprintf("%s %s #%d", d, of, nth)
+		if noted && nth <= first {
+			w.result.Twists = append(w.result.Twists, twist)
 		}
-		if slices.Contains(w.h.Twists, t) {
-			w.note("%s", t)
-			w.result.Met++
-			all = append(all, t.What)
+		if slices.Contains(w.h.Twists, twist) {
+			w.note("%s", twist)
+			w.met++
+			all = append(all, d)
 		}
 	}
 	return all
-}
-
-// firstOnes returns how many occasions of a kind are noted.
-func firstOnes(kind string) int {
-	if kind == write || kind == links {
-		return 8
-	}
-	return 2
 }

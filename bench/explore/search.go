@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ropeline/ropeline/bench/explore/breadth"
+	"github.com/ropeline/ropeline/bench/explore/replay"
+	"github.com/ropeline/ropeline/node/ticket"
+)
+
+// inParallel calls do with 0, 1, 2 and so on, as often at once as there are processors, until it
+// returns false.
+func inParallel(do func(n int) (more bool)) {
+	var next atomic.Int64
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for !over.Load() {
+				if !do(int(next.Add(1) - 1)) {
+					over.Store(true)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// world is one of which all is gone through that can happen.
+type world interface {
+	fmt.Stringer
+	Search(ctx context.Context, states int) breadth.Result
+}
+
+// exhaust goes through worlds until something is found.
+func exhaust[W world](ctx context.Context, worlds []W, states int, out io.Writer) (found bool) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	fmt.Fprintf(out, "Everything that can happen:\n\n| world | states | all | time |\n|---|--:|---|--:|\n")
+	var mu sync.Mutex // guards found, and out
+	inParallel(func(n int) bool {
+		if n >= len(worlds) || ctx.Err() != nil {
+			return false
+		}
+		r := worlds[n].Search(ctx, states)
+		mu.Lock()
+		defer mu.Unlock()
+		fmt.Fprintf(out, "| %s | %d | %v | %v |\n", worlds[n], r.States, r.Whole, r.Took.Round(time.Second/10))
+		if r.Broken != "" {
+			fmt.Fprintf(out, "BROKEN: %s\n    %s\n", r.Broken, strings.Join(r.Trace, "\n    "))
+			found = true
+			stop()
+		}
+		return !found
+	})
+	fmt.Fprintln(out)
+	return found
+}
+
+// nodes searches histories of whole nodes for so long, until one breaks a promise.
+func nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Writer) (found bool, err error) {
+	debug.SetGCPercent(800) // a history makes much garbage and keeps little
+	fmt.Fprintf(out, "Whole nodes:\n\n| searched | histories | of | without effect | time |\n|---|--:|--:|--:|--:|\n")
+	for _, p := range s.Parts() {
+		start := time.Now()
+		within, stop := context.WithTimeout(ctx, length*time.Duration(p.Percent)/100)
+		var mu sync.Mutex // guards the following, and err
+		runs, useless := 0, 0
+		var broken replay.History
+		inParallel(func(n int) bool {
+			h, ok := s.History(p, n)
+			if !ok || within.Err() != nil {
+				return false
+			}
+			r, failed := replay.Run(h, s.LeaveOut, nil)
+			mu.Lock()
+			defer mu.Unlock()
+			runs++
+			if r.Useless {
+				useless++
+			}
+			switch {
+			case failed != nil:
+				err = fmt.Errorf("%s: %w", h, failed)
+			case r.Broken != "":
+				broken, found = h, true
+			}
+			return !found && err == nil
+		})
+		stop()
+		of := "–"
+		if !p.Drawn() {
+			of = fmt.Sprint(len(p.Histories))
+		}
+		fmt.Fprintf(out, "| %s | %d | %s | %d | %v |\n", p.Name, runs, of, useless, time.Since(start).Round(time.Second))
+		if found {
+			h := s.Shortest(broken)
+			fmt.Fprintf(out, "\n    go run ./bench/explore%s -replay %q\n\n", s.LeaveOut.Flag(), h)
+			return rerun(h, s.LeaveOut, out)
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// rerun runs one history, and prints what happens in it.
+func rerun(h replay.History, rules ticket.Rules, out io.Writer) (broken bool, err error) {
+	r, err := replay.Run(h, rules, func(format string, a ...any) { fmt.Fprintf(out, format+"\n", a...) })
+	if err == nil && r.Broken == "" {
+		fmt.Fprintf(out, "no promise was broken; %d were inside at most\n", r.Peak)
+	}
+	return r.Broken != "", err
+}
