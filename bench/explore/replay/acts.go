@@ -135,7 +135,7 @@ func (w *world) lose(m, told *machine) error {
 	case told.gone || told.core == nil:
 		return errDown
 	}
-	m.gone, m.disk = true, emptyDisk()
+	m.gone = true // which starts no more
 	if m.core != nil {
 		w.stop(m)
 	} else if m.alone {

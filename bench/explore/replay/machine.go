@@ -53,21 +53,6 @@ type link struct {
 	since time.Duration
 }
 
-func newMachine(h History, no int) *machine {
-	return &machine{
-		Peer: replica.Peer{ID: crdt.NodeID{h.IDs[no] - '0', 0xaa}, Site: h.Layout[no : no+1]}, no: no,
-		disk: emptyDisk(), minted: map[crdt.RoomID]int64{},
-	}
-}
-
-func emptyDisk() *durable.Memory {
-	disk, err := durable.NewMemory(nil)
-	if err != nil {
-		panic("replay: an empty disk is refused: " + err.Error())
-	}
-	return disk
-}
-
 // lost reports whether the disk is.
 func (m *machine) lost() bool { return m.gone && !m.left }
 

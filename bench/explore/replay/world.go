@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -107,7 +108,12 @@ func newWorld(h History, rules ticket.Rules, trace func(string, ...any)) *world 
 	w.judge = judge{w: w, limits: map[crdt.RoomID][]*limit{}}
 	w.judge.first(w.room, firstCap)
 	for i := range h.Layout {
-		w.nodes = append(w.nodes, newMachine(h, i))
+		m := &machine{no: i, minted: map[crdt.RoomID]int64{}}
+		m.ID, m.Site = crdt.NodeID{h.IDs[i] - '0', 0xaa}, h.Layout[i:i+1]
+		if m.disk, w.err = durable.NewMemory(nil); w.err != nil {
+			return w
+		}
+		w.nodes = append(w.nodes, m)
 	}
 	for _, m := range w.nodes {
 		w.start(m)

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ropeline/ropeline/bench/explore/breadth"
-	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -185,6 +184,9 @@ func (m *model) facts(f map[string]fact) int32 { return m.known.Number(appendFac
 
 // with returns a set of messages with some more.
 func (m *model) with(set int32, more []int32) int32 {
+	if len(more) == 0 {
+		return set
+	}
 	all := m.sets.All[set]
 	for _, x := range more {
 		if i, there := slices.BinarySearch(all, x); !there {
@@ -230,8 +232,7 @@ func (m *model) text(x move) string {
 	switch x.do {
 	case receives:
 		got := m.messages.All[x.value]
-		what := map[uint8]string{node.BareTransfer: "gift", node.BareReceived: "receipt", node.BareHandover: "hand-over"}[got.kind]
-		text += fmt.Sprintf(" %s of node %d", what, got.from)
+		text += fmt.Sprintf(" %s of node %d", kinds[got.kind], got.from)
 	case hears:
 		text += fmt.Sprintf(" of node %d", x.with)
 	case gives, leaves:

@@ -70,23 +70,16 @@ func nodeID(number byte) crdt.NodeID { return crdt.NodeID{number} }
 
 // key says how the node goes on from here.
 func (s *state) key() []byte {
-	b := []byte{s.number, byte(min(s.boot, 2))}
-	flag := func(on bool) {
+	b := []byte{s.number, byte(min(s.boot, 2)), s.heir[0], 0}
+	for i, on := range []bool{s.gone, s.told, s.writes, s.rights != nil} {
 		if on {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
+			b[3] |= 1 << i
 		}
 	}
 	b = binary.AppendVarint(b, int64(s.now.Sub(begin)))
-	flag(s.gone)
-	flag(s.told)
-	b = append(b, s.heir[0])
-	b = appendFacts(b, s.facts)
-	b = appendFacts(b, s.unsaid)
-	b = appendFacts(b, s.batch)
-	flag(s.writes)
-	flag(s.rights != nil)
+	for _, f := range []map[string]fact{s.facts, s.unsaid, s.batch} {
+		b = appendFacts(b, f)
+	}
 	if s.rights != nil {
 		return s.rights.AppendState(b, s.now)
 	}
@@ -121,6 +114,9 @@ type message struct {
 	kind     uint8
 	payload  string
 }
+
+// kinds are the messages that matter here.
+var kinds = map[uint8]string{node.BareTransfer: "gift", node.BareReceived: "receipt", node.BareHandover: "hand-over"}
 
 // event is what happens to one node.
 type event struct {
@@ -159,36 +155,34 @@ var names = map[action]string{
 // apply returns what becomes of a node in an event.
 func (m *model) apply(s *state, e event) effect {
 	n := *s
+	f := effect{to: &n}
+	if s.rights != nil {
+		n.rights = s.rights.Clone()
+	}
 	switch e.do {
 	case stops, stopsAt, loses:
-		return effect{to: n.stop(e.do)}
+		n.stop(e.do)
 	case starts:
-		return effect{to: n.start(m.rules(s.number))}
+		n.start(m.rules(s.number))
 	case hears:
 		n.facts = merged(n.facts, m.known.All[e.value])
-		return effect{to: &n}
 	case waits:
 		n.now = n.now.Add(wait)
-		return effect{to: &n}
 	case ends:
 		n.now = n.now.Add(over)
-		return effect{to: &n}
-	}
-	n.rights = s.rights.Clone()
-	switch e.do {
 	case saves:
 		n.save()
-		return effect{to: &n}
 	case admits:
-		return effect{to: &n, in: m.admit(&n)}
+		f.in = m.admit(&n)
 	case gives:
 		n.rights.Expire(n.now)
 		free := n.rights.Free()
 		n.rights.Give(nodeID(e.with), ticket.Amount{Places: (free.Places + 1) / 2, Rate: (free.Rate + 1) / 2}, n.now)
 		m.disk(&n)
-		return effect{to: &n}
+	default:
+		f.sent = m.bare(&n, e)
 	}
-	return m.bare(&n, e)
+	return f
 }
 
 // admit has as many come in as a node lets in. What the bound does not cover yet comes in
@@ -232,7 +226,7 @@ func (m *model) bareOf(s *state, peers []crdt.NodeID) *node.Bare {
 }
 
 // bare has the node's own code do something.
-func (m *model) bare(n *state, e event) effect {
+func (m *model) bare(n *state, e event) (sent []message) {
 	var peers []crdt.NodeID
 	for _, o := range m.numbers {
 		if o != n.number && !(e.do == declares && o == e.with) {
@@ -254,7 +248,7 @@ func (m *model) bare(n *state, e event) effect {
 		b.Leave(n.heir, n.now)
 	case declares:
 		if err := b.DeclareDead(nodeID(e.with), n.now); err != nil {
-			return effect{to: n}
+			return nil
 		}
 	}
 	set, told := b.Changed()
@@ -267,13 +261,12 @@ func (m *model) bare(n *state, e event) effect {
 		n.unsaid[k] = fact{string(v), known[k].version + 1, n.number}
 	}
 	m.disk(n)
-	f := effect{to: n}
 	for _, o := range out {
-		if o.Kind == node.BareTransfer || o.Kind == node.BareReceived || o.Kind == node.BareHandover {
-			f.sent = append(f.sent, message{n.number, o.To[0], o.Kind, string(o.Payload)})
+		if kinds[o.Kind] != "" {
+			sent = append(sent, message{n.number, o.To[0], o.Kind, string(o.Payload)})
 		}
 	}
-	return f
+	return sent
 }
 
 func amount(places int64) ticket.Amount { return ticket.Amount{Places: places, Rate: places * rates} }
@@ -299,30 +292,24 @@ func (s *state) save() {
 }
 
 // stop ends the process.
-func (s *state) stop(how action) *state {
+func (s *state) stop(how action) {
 	if s.rights != nil {
-		r := s.rights
 		if how == stopsAt {
-			r = r.Clone()
-			r.Confirmed(s.now)
+			s.rights.Confirmed(s.now)
 			s.facts = merged(s.facts, s.batch)
 		}
-		s.stored = r.Stored()
+		s.stored = s.rights.Stored()
 	}
 	s.rights, s.unsaid, s.batch, s.writes, s.heir, s.told = nil, nil, nil, false, crdt.NodeID{}, false
 	if how == loses {
 		s.gone, s.stored, s.facts = true, nil, nil
 	}
-	return s
 }
 
-func (s *state) start(leaveOut ticket.Rules) *state {
+func (s *state) start(leaveOut ticket.Rules) {
 	s.boot++
 	s.rights, s.stored = open(s.number, s.boot, s.stored, s.now, leaveOut), nil
-	if heir, is := s.rights.Leaving(); is {
-		s.heir = heir
-	}
-	return s
+	s.heir, _ = s.rights.Leaving()
 }
 
 func open(number byte, boot uint64, stored []ticket.Put, now time.Time, leaveOut ticket.Rules) *ticket.Rights {
@@ -341,21 +328,14 @@ func merged(a, b map[string]fact) map[string]fact {
 	if len(b) == 0 {
 		return a
 	}
-	if len(a) == 0 {
-		return b
-	}
-	var out map[string]fact
-	for k, f := range b {
-		if was, known := a[k]; known && !was.older(f) {
-			continue
-		}
-		if out == nil {
-			out = maps.Clone(a)
-		}
-		out[k] = f
-	}
+	out := maps.Clone(a)
 	if out == nil {
-		return a
+		out = map[string]fact{}
+	}
+	for k, f := range b {
+		if was, known := out[k]; !known || was.older(f) {
+			out[k] = f
+		}
 	}
 	return out
 }
