@@ -156,7 +156,7 @@ var names = map[action]string{
 func (m *model) apply(s *state, e event) effect {
 	n := *s
 	f := effect{to: &n}
-	if s.rights != nil {
+	if kept := e.do == hears || e.do == waits || e.do == ends; s.rights != nil && !kept {
 		n.rights = s.rights.Clone()
 	}
 	switch e.do {
