@@ -21,15 +21,14 @@ const (
 	nearDelay = 5 * time.Millisecond    // of a message inside a site
 	farDelay  = 30 * time.Millisecond   // between sites
 	goneSeen  = 1500 * time.Millisecond // after which membership tells that a node is down or cut off
-	backSeen  = 300 * time.Millisecond  // the same, that it is there, or ready
+	backSeen  = 300 * time.Millisecond  // the same, that it is there
 )
 
 // machine is one node of the mesh.
 type machine struct {
 	replica.Peer
-	no      int
-	core    *node.Core // nil: it is down. What is meant for an earlier start is dropped
-	readyAt time.Duration
+	no   int
+	core *node.Core // nil: it is down. What is meant for an earlier start is dropped
 
 	disk    *durable.Memory
 	writing bool
@@ -40,7 +39,8 @@ type machine struct {
 	told  time.Duration // when an operator has last told it something; 0: never
 	alone bool          // when it was stopped, nobody else may have heard of that
 	cut   bool
-	known []link // what membership tells it of each other node
+	known []link         // what membership has it of each other node
+	peers []replica.Peer // that it was told last
 
 	minted  map[crdt.RoomID]int64 // what its books say that it minted when they were last looked at
 	counted *node.Core            // in which start
@@ -89,7 +89,7 @@ func (w *world) start(m *machine) {
 		return
 	}
 	w.note("node %d starts", m.no+1)
-	m.writing, m.readyAt, m.known = false, 0, make([]link, len(w.nodes))
+	m.writing, m.peers, m.known = false, nil, make([]link, len(w.nodes))
 	core := m.core
 	w.every(tick, time.Duration(m.no)*tick/time.Duration(len(w.nodes)), func() bool {
 		if m.core == core {
@@ -101,9 +101,9 @@ func (w *world) start(m *machine) {
 
 func (w *world) tick(m *machine) {
 	w.tellMembers(m)
+	ready := m.core.Ready()
 	w.post(m, m.core.Tick(w.time()))
-	if m.readyAt == 0 && m.core.Ready() {
-		m.readyAt = w.now
+	if !ready && m.core.Ready() {
 		w.judge.disturbed()
 	}
 	if m.core.Left() {
@@ -147,12 +147,15 @@ func (w *world) tellMembers(m *machine) {
 		}
 		if o != m && l.up {
 			peer := o.Peer
-			peer.Ready = o.core != nil && o.readyAt > 0 && w.now >= o.readyAt+backSeen
+			peer.Ready = o.core != nil && o.core.Ready()
 			peers = append(peers, peer)
 		}
 	}
 	m.core.SetGone(w.leftSites())
-	m.core.SetPeers(peers, w.time())
+	if !slices.Equal(peers, m.peers) {
+		m.peers = peers
+		m.core.SetPeers(peers, w.time())
+	}
 }
 
 // leftSites returns the sites that all nodes have left.

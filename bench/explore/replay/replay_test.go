@@ -161,7 +161,7 @@ func TestJudgeForgetsLimits(t *testing.T) {
 		t.Error("9 was not in force at any time since 2 s, or is now")
 	}
 	// The late message is the one that says what was minted last.
-	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1 | late facts 1>2 #75"
+	const text = "ab/12: raise@2, s raise@2, s raise@2, s lower@2, s lower@2, s raise@2, m leave@1 | late facts 1>2 #76"
 	if r := run(t, text, ticket.FreshMint); !strings.Contains(r.Broken, "made rights: there are 18, and the greatest limit in force is 12") {
 		t.Errorf("%s, without the rule: %q, want 18 rights of 12", text, r.Broken)
 	}
