@@ -50,15 +50,15 @@ func (w *world) open() {
 	}
 }
 
-// turnsTo returns the node at which a visitor asks: its own, or the next that answers.
-func (w *world) turnsTo(v *visitor) *machine {
+// turnsTo returns the node at which a visitor asks: its own, or the next that has the room.
+func (w *world) turnsTo(v *visitor) (*machine, *node.Room) {
 	for i := range w.nodes {
 		m := w.nodes[(v.no+i)%len(w.nodes)]
-		if m.core != nil && m.core.Ready() && !m.gone {
-			return m
+		if r := m.room(); r != nil {
+			return m, r
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // ask sends a request. Who has stayed for long enough goes without a word, and somebody else comes
@@ -71,11 +71,7 @@ func (w *world) ask(v *visitor) {
 		v.pass, v.known, v.session = node.Pass{}, false, nil
 		return
 	}
-	m := w.turnsTo(v)
-	if m == nil {
-		return
-	}
-	r := m.core.Route("", "/")
+	m, r := w.turnsTo(v)
 	if r == nil {
 		return
 	}
