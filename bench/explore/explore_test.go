@@ -36,7 +36,7 @@ func TestLeftOutRuleIsFound(t *testing.T) {
 // TestBootstrapIsSearched runs that search as the program does, up to a bound.
 func TestBootstrapIsSearched(t *testing.T) {
 	code, out, errOut := explored("-only", "bootstrap", "-states", "200")
-	if code != 0 || !strings.Contains(out, "| 3 named, ids 321, falling, 2 lost disk | 2") || !strings.Contains(out, "| false |") {
+	if code != 0 || !strings.Contains(out, "| {Named:3 Joins:false Order:321 Falling:true Restarts:0 Losses:2} | 2") || !strings.Contains(out, "| false |") {
 		t.Errorf("exit code %d, want 0, and a row of each world: %s%s", code, out, errOut)
 	}
 }

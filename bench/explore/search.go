@@ -36,7 +36,6 @@ func inParallel(do func(n int) (more bool)) {
 
 // world is one of which all is gone through that can happen.
 type world interface {
-	fmt.Stringer
 	Search(ctx context.Context, states int) breadth.Result
 }
 
@@ -53,7 +52,7 @@ func exhaust[W world](ctx context.Context, worlds []W, states int, out io.Writer
 		r := worlds[n].Search(ctx, states)
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(out, "| %s | %d | %v | %v |\n", worlds[n], r.States, r.Whole, r.Took.Round(time.Second/10))
+		fmt.Fprintf(out, "| %+v | %d | %v | %v |\n", worlds[n], r.States, r.Whole, r.Took.Round(time.Second/10))
 		if r.Broken != "" {
 			fmt.Fprintf(out, "BROKEN: %s\n    %s\n", r.Broken, strings.Join(r.Trace, "\n    "))
 			found = true

@@ -46,10 +46,10 @@ func TestOneMeshInSmallWorlds(t *testing.T) {
 	} {
 		r := c.Search(t.Context(), 0)
 		if r.Broken != "" || !r.Whole {
-			t.Errorf("%v: %q after %d states, all of them: %v\n%s", c, r.Broken, r.States, r.Whole, strings.Join(r.Trace, "\n"))
+			t.Errorf("%+v: %q after %d states, all of them: %v\n%s", c, r.Broken, r.States, r.Whole, strings.Join(r.Trace, "\n"))
 		}
 		if r.States < 500 {
-			t.Errorf("%v: only %d states", c, r.States)
+			t.Errorf("%+v: only %d states", c, r.States)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestFaultsAreFound(t *testing.T) {
 		c.fault(m)
 		r := m.search(t.Context(), 0, c.rest)
 		if !strings.Contains(r.Broken, c.want) {
-			t.Errorf("%v: got %q after %d states, which are all: %v; want %q", c.Config, r.Broken, r.States, r.Whole, c.want)
+			t.Errorf("%+v: got %q after %d states, which are all: %v; want %q", c.Config, r.Broken, r.States, r.Whole, c.want)
 			continue
 		}
 		again := newModel(c.Config)

@@ -1,10 +1,6 @@
 package boot
 
-import (
-	"fmt"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // Orders returns every order of the ids of n hosts.
 func Orders(n int) []string {
@@ -58,20 +54,4 @@ func (c Config) hosts() int {
 		return c.Named + 1
 	}
 	return c.Named
-}
-
-// String says what a world is.
-func (c Config) String() string {
-	parts := []string{fmt.Sprintf("%d named", c.Named)}
-	add := func(is bool, what string) {
-		if is {
-			parts = append(parts, what)
-		}
-	}
-	add(c.Joins, "1 joins")
-	add(true, "ids "+c.Order)
-	add(c.Falling, "falling")
-	add(c.Restarts > 0, fmt.Sprintf("%d stop and start", c.Restarts))
-	add(c.Losses > 0, fmt.Sprintf("%d lost disk", c.Losses))
-	return strings.Join(parts, ", ")
 }

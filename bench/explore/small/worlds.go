@@ -1,10 +1,6 @@
 package small
 
-import (
-	"fmt"
-
-	"github.com/ropeline/ropeline/node/ticket"
-)
+import "github.com/ropeline/ropeline/node/ticket"
 
 // Worlds returns the worlds that are searched, each with the minter's id at every place in
 // the order of ids: who is named, takes over and recovers follows from these. Two nodes do
@@ -67,16 +63,4 @@ func twoVersions() (all []Config) {
 		}
 	}
 	return all
-}
-
-// String says what a world is.
-func (cfg Config) String() string {
-	text := fmt.Sprintf("%d nodes, minter %d", cfg.Nodes, cfg.Minter+1)
-	if cfg.Older > 0 {
-		text += fmt.Sprintf(", %d older", cfg.Older)
-	}
-	if cfg.Halfway {
-		text += ", half way"
-	}
-	return text + ": " + cfg.Budget.String()
 }
