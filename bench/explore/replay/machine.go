@@ -27,8 +27,9 @@ const (
 // machine is one node of the mesh.
 type machine struct {
 	replica.Peer
-	no   int
-	core *node.Core // nil: it is down. What is meant for an earlier start is dropped
+	no      int
+	started time.Duration
+	core    *node.Core // nil: it is down. What is meant for an earlier start is dropped
 
 	disk    *durable.Memory
 	writing bool
@@ -39,8 +40,7 @@ type machine struct {
 	told  time.Duration // when an operator has last told it something; 0: never
 	alone bool          // when it was stopped, nobody else may have heard of that
 	cut   bool
-	known []link         // what membership has it of each other node
-	peers []replica.Peer // that it was told last
+	known []link // what membership has it of each other node
 
 	minted  map[crdt.RoomID]int64 // what its books say that it minted when they were last looked at
 	counted *node.Core            // in which start
@@ -89,7 +89,7 @@ func (w *world) start(m *machine) {
 		return
 	}
 	w.note("node %d starts", m.no+1)
-	m.writing, m.peers, m.known = false, nil, make([]link, len(w.nodes))
+	m.writing, m.started, m.known = false, w.now, make([]link, len(w.nodes))
 	core := m.core
 	w.every(tick, time.Duration(m.no)*tick/time.Duration(len(w.nodes)), func() bool {
 		if m.core == core {
@@ -151,9 +151,8 @@ func (w *world) tellMembers(m *machine) {
 			peers = append(peers, peer)
 		}
 	}
-	m.core.SetGone(w.leftSites())
-	if !slices.Equal(peers, m.peers) {
-		m.peers = peers
+	if w.now >= m.started+backSeen {
+		m.core.SetGone(w.leftSites())
 		m.core.SetPeers(peers, w.time())
 	}
 }
