@@ -6,10 +6,9 @@ import (
 	"github.com/ropeline/ropeline/bench/footprint"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/scaling"
-	"github.com/ropeline/ropeline/bench/tickets"
 )
 
 // onLinux returns the measurements that read what only Linux tells, or run programs that are built for it.
 func onLinux() []measurement.Entry {
-	return append(faults.Entries(), footprint.Entry(), scaling.Entry(), tickets.Entry(), conformance.Entry())
+	return append(faults.Entries(), footprint.Entry(), scaling.Entry(), conformance.Entry())
 }
