@@ -6,12 +6,11 @@ import (
 	"github.com/ropeline/ropeline/bench/story"
 	"github.com/ropeline/ropeline/bench/suite"
 	"github.com/ropeline/ropeline/bench/sweep"
-	"github.com/ropeline/ropeline/bench/traffic"
 )
 
 // registry returns all measurements, in the order of the list.
 func registry() []measurement.Entry {
 	all := append(suite.Entries(), accuracy.Entry())
-	all = append(append(all, story.Entries()...), sweep.Entry(), traffic.Entry())
+	all = append(append(all, story.Entries()...), sweep.Entry())
 	return append(all, onLinux()...)
 }
