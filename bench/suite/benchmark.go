@@ -21,7 +21,7 @@ type benchmark struct {
 	units    []measurement.Unit // besides those that all have
 	ratios   []ratio
 	entries  []entry
-	checks   []check
+	bounds   []measurement.Bound // of rows by their names
 }
 
 // ratio is a unit of rows that says what they are beside others in the same round.
@@ -31,13 +31,24 @@ type ratio struct {
 	of   func(s, other sample) float64
 }
 
+// byBase is the unit of [byRow].
+const byBase = "by-base"
+
 // byRow tells processor time by that of one row.
 func byRow(name string) []ratio {
-	unit := measurement.Unit{Name: "by-base", Meaning: "processor time by that of " + name + " in the same round", Better: "lower"}
+	unit := measurement.Unit{Name: byBase, Meaning: "processor time by that of " + name + " in the same round", Better: "lower"}
 	return []ratio{{unit, func(*entry) string { return name }, byCPU}}
 }
 
 func byCPU(s, other sample) float64 { return s[cpu] / other[cpu] }
+
+// aside is a ratio that is no column: bounds alone are about it. rows has the rows that have one, and the other row of each.
+func aside(name string, rows map[string]string, of func(s, other sample) float64) ratio {
+	return ratio{measurement.Unit{Name: name, Meaning: "what a bound is for, as its text says", Aside: true}, func(e *entry) string { return rows[e.name()] }, of}
+}
+
+// beyondCPU is a difference in µs.
+func beyondCPU(s, other sample) float64 { return 1e6 * (s[cpu] - other[cpu]) }
 
 // benchmarks are all, in the order of the page.
 func benchmarks() []benchmark {
@@ -56,7 +67,7 @@ type entry struct {
 
 const usualConns = 64
 
-// name is how checks call the row.
+// name is how ratios and bounds call the row.
 func (e *entry) name() string {
 	if e.server == "" || e.what == "" {
 		return e.server + e.what
@@ -66,21 +77,8 @@ func (e *entry) name() string {
 
 func (e *entry) row() string { return measurement.Row("server", e.server, "case", e.what) }
 
-// check is something that has to come out: a figure of each round, whose median has a bound.
-type check struct {
-	text        string
-	least, most float64
-	rows        []string                 // what it needs
-	of          func(s []sample) float64 // one sample of each row
-}
-
 // sample is one measurement, in the units of rows.
 type sample = measurement.Values
-
-// bound is that of a check, whose values are a row of their own.
-func (c *check) bound() measurement.Bound {
-	return measurement.Bound{Row: measurement.Row("check", c.text), Unit: checkUnit, Least: c.least, Most: c.most, Text: c.text}
-}
 
 // subject is a server that runs and can be measured.
 type subject struct {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
@@ -26,8 +27,9 @@ var centralRedis string
 func central() benchmark {
 	needs := []string{"nginx", rig.LuaModule, "redis-server"}
 	const room = "nginx, Lua and Redis"
+	byCentre := measurement.Unit{Name: byBase, Meaning: "processor time by that of " + room + " in the same round and situation", Better: "lower"}
 	return benchmark{
-		name: "central", site: true, ratios: byRow(room + ", waiting"),
+		name: "central", site: true, ratios: []ratio{{byCentre, func(e *entry) string { return room + ", " + e.what }, byCPU}},
 		question: "What does a request cost in a waiting room of nginx and Redis?",
 		method: "A few lines of Lua in nginx, and one script in Redis for each request: sorted sets of who is inside and who waits, the place in line, an id in a cookie. " +
 			"The page is as long as that of ropeline. nginx and Redis share the core, and the time of both counts. 1,000 visitors, inside or waiting behind one who is. " +
@@ -38,9 +40,9 @@ func central() benchmark {
 			{server: room, what: "admitted", needs: needs, start: func(p *place) *subject { return startCentral(p, true) }},
 			{server: "ropeline", what: "admitted", start: startAdmitted},
 		},
-		checks: []check{
-			{text: "processor time of a visitor who waits by that of a room with a centre", most: 1, rows: []string{"ropeline, waiting", room + ", waiting"}, of: cpuRatio},
-			{text: "processor time of a visitor who is inside by that of a room with a centre", most: 1, rows: []string{"ropeline, admitted", room + ", admitted"}, of: cpuRatio},
+		bounds: []measurement.Bound{
+			{Row: "ropeline, waiting", Unit: byBase, Most: 1, Text: "processor time of a visitor who waits by that of a room with a centre"},
+			{Row: "ropeline, admitted", Unit: byBase, Most: 1, Text: "processor time of a visitor who is inside by that of a room with a centre"},
 		},
 	}
 }

@@ -25,7 +25,6 @@ const (
 	bad       = "bad"
 	generator = "generator-%"
 	waited    = "waited-%"
-	checkUnit = "check" // of all checks, whose texts say what they are of
 )
 
 var units = []measurement.Unit{
@@ -39,7 +38,6 @@ var units = []measurement.Unit{
 	{Name: bad, Meaning: "answers with another status than was wanted, and requests without an answer", Better: "lower"},
 	{Name: generator, Meaning: "part of its core that the generator used"},
 	{Name: waited, Meaning: "part of the time in which a server of one process could have run, and others had its core", Better: "lower"},
-	{Name: checkUnit, Meaning: "what a bound is for, as its text says", Aside: true},
 }
 
 var programs = map[string][]string{"nginx": {"nginx", "-v"}, "HAProxy": {"haproxy", "-v"}, "Redis": {"redis-server", "--version"}, "Caddy": {"caddy", "version"}}
@@ -63,8 +61,10 @@ func Entries() (all []measurement.Entry) {
 			e.Units = append(e.Units, r.unit)
 		}
 		e.Units = slices.Concat(units[:1], e.Units, b.units, units[1:])
-		for _, k := range b.checks {
-			e.Bounds = append(e.Bounds, k.bound())
+		for _, bound := range b.bounds {
+			i := slices.IndexFunc(b.entries, func(e entry) bool { return e.name() == bound.Row })
+			bound.Row = b.entries[i].row()
+			e.Bounds = append(e.Bounds, bound)
 		}
 		all = append(all, e)
 	}
@@ -86,7 +86,7 @@ func measure(ctx context.Context, b benchmark, c config, run *measurement.Run) e
 	return nil
 }
 
-// record adds the samples of all rounds, and what checks form of them.
+// record adds the samples of all rounds, and their ratios.
 func (h *harness) record(b benchmark) {
 	for round := range h.rounds {
 		for _, e := range b.entries {
@@ -99,11 +99,6 @@ func (h *harness) record(b benchmark) {
 				h.run.Add(e.row(), s)
 			}
 		}
-		for _, k := range b.checks {
-			if v, ok := h.check(&k, round); ok {
-				h.run.Add(k.bound().Row, sample{checkUnit: v})
-			}
-		}
 	}
 }
 
@@ -113,17 +108,4 @@ func (h *harness) sample(row string, round int) sample {
 		return all[round]
 	}
 	return nil
-}
-
-// check forms the figure of a check in a round, if all that it needs was measured.
-func (h *harness) check(c *check, round int) (v float64, ok bool) {
-	var samples []sample
-	for _, name := range c.rows {
-		s := h.sample(name, round)
-		if s == nil {
-			return 0, false
-		}
-		samples = append(samples, s)
-	}
-	return c.of(samples), true
 }

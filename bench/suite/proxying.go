@@ -14,7 +14,7 @@ import (
 // strangerCookie is what servers get that give no passes, so that all read heads of the same length.
 var strangerCookie = "visitor=" + strings.Repeat("0123456789abcdef", 9)
 
-// The rows that checks are about.
+// The rows that bounds are about.
 const (
 	rowWithout  = "ropeline, no room"
 	rowAdmitted = "ropeline, a room, admitted"
@@ -25,8 +25,11 @@ const (
 // proxying is what a request costs that goes on to the site.
 func proxying() benchmark {
 	many := fmt.Sprintf("%d connections", manyConns)
+	rowMany := rowAdmitted + ", " + many
 	return benchmark{
-		name: "proxy", site: true, ratios: byRow(rowNginx),
+		name: "proxy", site: true, ratios: append(byRow(rowNginx),
+			aside("beyond-no-room", map[string]string{rowAdmitted: rowWithout}, beyondCPU),
+			aside("rate-of-few", map[string]string{rowMany: rowAdmitted}, func(s, few sample) float64 { return s[perSecond] / few[perSecond] })),
 		question: "What does a request cost that goes on to the site, with a room and without, and beside other proxies?",
 		method: "The site is an nginx that answers 6 bytes. Every proxy keeps connections to it. Admitted visitors are 1,000 with a pass each, let in under the policy escrow; " +
 			"their sessions run. Each connection is one visitor's, as those of browsers are; where it says mixed, all connections bring all of them in turn, as behind a balancer. What is sent to others has a foreign cookie of about the same length.",
@@ -48,18 +51,14 @@ func proxying() benchmark {
 			{server: "ropeline", what: "a room, admitted, " + many, conns: manyConns, start: startAdmitted},
 			{server: "nginx", what: many, conns: manyConns, needs: []string{"nginx"}, start: startNginx},
 		},
-		checks: []check{
-			{text: "a room costs an admitted request, beyond proxying without one [µs]", most: 1.3, rows: []string{rowAdmitted, rowWithout}, of: cpuDifference},
-			{text: "processor time of an admitted request by that of nginx", most: 1, rows: []string{rowAdmitted, rowNginx}, of: cpuRatio},
-			{text: "rate at 1,000 connections by that at 64", least: 0.9, rows: []string{rowAdmitted + ", " + many, rowAdmitted}, of: func(s []sample) float64 { return s[0][perSecond] / s[1][perSecond] }},
-			{text: "answers at 1,000 connections that are no 200, or did not come", most: measurement.NoneAtAll, rows: []string{rowAdmitted + ", " + many}, of: func(s []sample) float64 { return s[0][bad] }},
+		bounds: []measurement.Bound{
+			{Row: rowAdmitted, Unit: "beyond-no-room", Most: 1.3, Text: "a room costs an admitted request, beyond proxying without one [µs]"},
+			{Row: rowAdmitted, Unit: byBase, Most: 1, Text: "processor time of an admitted request by that of nginx"},
+			{Row: rowMany, Unit: "rate-of-few", Least: 0.9, Text: "rate at 1,000 connections by that at 64"},
+			{Row: rowMany, Unit: bad, Most: measurement.NoneAtAll, Text: "answers at 1,000 connections that are no 200, or did not come"},
 		},
 	}
 }
-
-func cpuDifference(s []sample) float64 { return 1e6 * (s[0][cpu] - s[1][cpu]) }
-
-func cpuRatio(s []sample) float64 { return s[0][cpu] / s[1][cpu] }
 
 func startNginx(p *place) *subject {
 	return p.proxied(rig.StartNginx(p.ctx, rig.OfServer, p.dir, rig.NginxProxy(p.listen, p.site, "", "")))

@@ -9,12 +9,16 @@ import (
 )
 
 // A ratio of medians would be 14/12: the rounds differ, and a ratio is of one round.
-func TestFiguresOfChecksAreFormedWithinARound(t *testing.T) {
-	h := harness{samples: map[string][]sample{"ropeline, a room": {{cpu: 14}, {cpu: 15}, {cpu: 13}}, "nginx": {{cpu: 12}, {cpu: 12.5}}}}
-	c := check{rows: []string{"ropeline, a room", "nginx"}, of: cpuRatio}
+func TestRatiosAreFormedWithinARound(t *testing.T) {
+	var out strings.Builder
+	run := &measurement.Run{Out: &out, Log: &out, Quick: true}
+	i := slices.IndexFunc(Entries(), func(e measurement.Entry) bool { return e.Name == "proxy" })
+	run.Begin(&Entries()[i], &out)
+	h := harness{config: config{rounds: 3}, run: run, samples: map[string][]sample{rowAdmitted: {{cpu: 14}, {cpu: 15}, {cpu: 13}}, rowNginx: {{cpu: 12}, {cpu: 12.5}}}}
+	h.record(proxying())
 	var got []float64
-	for round := range 3 {
-		if v, ok := h.check(&c, round); ok {
+	for _, s := range h.samples[rowAdmitted] {
+		if v, ok := s[byBase]; ok {
 			got = append(got, v)
 		}
 	}
@@ -23,7 +27,7 @@ func TestFiguresOfChecksAreFormedWithinARound(t *testing.T) {
 	}
 }
 
-// Checks and rates find rows by their names.
+// Ratios, bounds and rates find rows by their names.
 func TestEveryNameIsOfARow(t *testing.T) {
 	for _, b := range benchmarks() {
 		var rows []string
@@ -39,8 +43,8 @@ func TestEveryNameIsOfARow(t *testing.T) {
 				names = append(names, r.by(&e))
 			}
 		}
-		for _, c := range b.checks {
-			names = append(names, c.rows...)
+		for _, bound := range b.bounds {
+			names = append(names, bound.Row)
 		}
 		for _, name := range names {
 			if name != "" && !slices.Contains(rows, name) {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
@@ -22,7 +23,7 @@ const (
 // waiting is what a request costs of somebody who has to wait.
 func waiting() benchmark {
 	b := benchmark{
-		name: "waiting", ratios: byRow("fasthttp, page"),
+		name:     "waiting",
 		question: "What does a poll cost of a visitor who waits, and does it matter how many wait?",
 		method: "A room with one place, which is taken. Visitors come by HTTP, with no limit on how many, and are asked for again with the passes that they got, " +
 			"a tenth of them in turn, and 10,000 at most. Those told to come after a second, so that each poll counts: the pass is opened, the visitor looked up, " +
@@ -47,13 +48,17 @@ func waiting() benchmark {
 			entry{server: "fasthttp", what: name, start: answering(as, startFasthttp)},
 			entry{server: "nginx, a file", what: name, needs: []string{"nginx"}, start: answering(as, startFile)})
 	}
-	few, many := "ropeline, page, 1,000 waiting", "ropeline, page, 1,000,000 waiting"
-	b.checks = []check{
-		{text: "a waiting page costs, beyond fasthttp with the same bytes [µs]", most: 1.2, rows: []string{few, "fasthttp, page"}, of: cpuDifference},
-		{text: "the same as JSON [µs]", most: 1.2, rows: []string{"ropeline, JSON, 1,000 waiting", "fasthttp, JSON"}, of: cpuDifference},
-		{text: "processor time of a waiting page by that of nginx with a file", most: 1, rows: []string{few, "nginx, a file, page"}, of: cpuRatio},
-		{text: "p99 of a waiting page [ms]", most: 1.3, rows: []string{few}, of: func(s []sample) float64 { return 1e3 * s[0][p99] }},
-		{text: "processor time with 1,000,000 waiting by that with 1,000", most: 1.1, rows: []string{many, few}, of: cpuRatio},
+	few, many, fewJSON := "ropeline, page, 1,000 waiting", "ropeline, page, 1,000,000 waiting", "ropeline, JSON, 1,000 waiting"
+	b.ratios = append(byRow("fasthttp, page"),
+		aside("beyond-fasthttp", map[string]string{few: "fasthttp, page", fewJSON: "fasthttp, JSON"}, beyondCPU),
+		aside("by-file", map[string]string{few: "nginx, a file, page"}, byCPU),
+		aside("by-few", map[string]string{many: few}, byCPU))
+	b.bounds = []measurement.Bound{
+		{Row: few, Unit: "beyond-fasthttp", Most: 1.2, Text: "a waiting page costs, beyond fasthttp with the same bytes [µs]"},
+		{Row: fewJSON, Unit: "beyond-fasthttp", Most: 1.2, Text: "the same as JSON [µs]"},
+		{Row: few, Unit: "by-file", Most: 1, Text: "processor time of a waiting page by that of nginx with a file"},
+		{Row: few, Unit: p99, Most: 1.3e-3, Text: "p99 of a waiting page"},
+		{Row: many, Unit: "by-few", Most: 1.1, Text: "processor time with 1,000,000 waiting by that with 1,000"},
 	}
 	return b
 }
