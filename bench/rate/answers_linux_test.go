@@ -23,9 +23,6 @@ func TestRunReadsAnswers(t *testing.T) {
 		{"many reads", large, true},
 		{"close", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", false},
 		{"close without closing", "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", true},
-		{"no length", "HTTP/1.1 200 OK\r\n\r\nok", false},
-		{"many reads without a length", "HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 200000), false},
-		{"1.0", "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", false},
 	} {
 		for _, rate := range []float64{0, 500} {
 			s := startScripted(t, says(tc.text, tc.goesOn))
@@ -65,6 +62,7 @@ func TestRunCountsWhatIsNoAnswer(t *testing.T) {
 		{"no HTTP", "SSH-2.0-OpenSSH\r\n", true, []ErrorKind{ErrMalformed}},
 		{"two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", true, []ErrorKind{ErrMalformed}},
 		{"two answers", short + short, true, []ErrorKind{ErrMalformed}},
+		{"no length", "HTTP/1.1 200 OK\r\n\r\nok", false, []ErrorKind{ErrMalformed}},
 		{"nothing", "", false, []ErrorKind{ErrClosed, ErrReset}},
 		{"half a head", short[:20], false, []ErrorKind{ErrClosed, ErrReset}},
 		{"half a body", short[:len(short)-1], false, []ErrorKind{ErrClosed, ErrReset}},
@@ -90,8 +88,8 @@ func TestRunDialsAgain(t *testing.T) {
 		return err == nil && conn%2 == 0
 	})
 	r := mustRun(t, Config{Address: s.address, Rate: 100, Conns: 2, Lasts: 200 * time.Millisecond, Drain: 20 * time.Second})
-	if r.Answered == 0 || r.Redials == 0 {
-		t.Errorf("got %+v, want answers, and new connections", r)
+	if made := s.conns.Load(); r.Answered == 0 || made <= 2 {
+		t.Errorf("got %+v by %d connections, want answers, and new connections", r, made)
 	}
 }
 

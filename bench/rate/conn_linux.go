@@ -46,11 +46,9 @@ func (l *loop) read(i int32) error {
 	case errno == unix.EAGAIN || errno == unix.EINTR:
 		return nil
 	case !c.busy: // nobody has asked, or the server has ended it
-		return l.again(i, now)
+		return l.again(i)
 	case errno != 0:
 		return l.lost(i, now, ErrReset, errno)
-	case n == 0 && c.reader.atEnd(): // the answer ends with the connection
-		return l.answered(i, now)
 	case n == 0:
 		return l.lost(i, now, ErrClosed, nil)
 	}
@@ -95,17 +93,14 @@ func (l *loop) over(i int32, now int64, ended bool) (err error) {
 	}
 	c.busy, c.counted, c.freeSince = false, false, now
 	if ended {
-		err = l.again(i, now)
+		err = l.again(i)
 	}
 	l.free <- i
 	return err
 }
 
 // again opens a connection again.
-func (l *loop) again(i int32, now int64) (err error) {
-	if l.counts(now) {
-		l.tally.redials++
-	}
+func (l *loop) again(i int32) (err error) {
 	_ = unix.Close(l.conns[i].fd)
 	l.conns[i].fd, err = l.poller.dial(l.cfg.Address, i)
 	return err

@@ -28,7 +28,6 @@
 //   - Requests are not sent twice. What a client with retries would hide is counted.
 //   - An answer counts when its last byte was read. What cannot be read as HTTP/1.1 is an error.
 //   - How late the generator was is told apart from how long requests waited for a connection.
-//   - Where it was late in the open model, or its share of a processor too high, the result says so in words.
 //   - Nothing is allocated per request, so that no collector runs in between.
 //
 // It does not see that an answer has come before it reads it: with a burst of answers, the last one's

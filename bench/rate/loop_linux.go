@@ -192,11 +192,6 @@ func (l *loop) result() Result {
 	}
 	from, to := l.marks[0], l.marks[1]
 	r := l.tally.result(l.cfg.Rate, time.Duration(l.end-l.begin))
-	r.judge(spent{
-		wall:    time.Duration(to.at - from.at),
-		thread:  to.used.thread - from.used.thread,
-		process: to.used.process - from.used.process,
-		waited:  to.used.waited - from.used.waited,
-	})
+	r.share(spent{time.Duration(to.at - from.at), to.used.thread - from.used.thread, to.used.waited - from.used.waited})
 	return r
 }

@@ -8,12 +8,13 @@ import (
 // reader finds the end of one answer of HTTP/1.1 in bytes as they come, in whatever pieces. It keeps nothing
 // of the body. The zero value is not ready; call begin before every answer.
 //
+// It knows what the servers that are measured send: an answer has a length or chunks, or a status without a body.
+// All else is an error, also what a browser would put up with.
+//
 // It allocates when a line comes in two pieces for the first time, and then keeps that memory.
 type reader struct {
 	state   readState
 	close   bool // the connection ends after this answer
-	keep    bool // a server of HTTP/1.0 has said that it does not
-	old     bool // HTTP/1.0
 	chunked bool
 	length  int64 // of the body, as Content-Length has it; -1: not said
 	status  int
@@ -28,7 +29,6 @@ const (
 	inStatus    readState = iota // the status line
 	inHeader                     // lines of the head
 	inBody                       // left bytes of it
-	inRest                       // a body that ends with the connection
 	inChunkSize                  // the line before a chunk
 	inChunk                      // left bytes of it
 	inChunkEnd                   // the empty line after it
@@ -47,11 +47,11 @@ func (b badAnswer) Error() string { return string(b) }
 const (
 	badStatus   badAnswer = "the status line is none"
 	badHeader   badAnswer = "a line of the head is none"
-	badLength   badAnswer = "the length of the body is none, or said twice"
+	badLength   badAnswer = "the length of the body is none, not said, or said twice"
 	badEncoding badAnswer = "a transfer encoding other than chunked"
 	badChunk    badAnswer = "a chunk has no size, or no end"
 	badLines    badAnswer = "the head has no end"
-	badUpgrade  badAnswer = "the server changes to another protocol"
+	badInterim  badAnswer = "the answer is an interim one"
 	badSurplus  badAnswer = "more bytes than the answer has"
 )
 
@@ -73,8 +73,6 @@ func (r *reader) feed(p []byte) (n int, done bool, err error) {
 				return n, true, nil
 			}
 			r.state = inChunkEnd
-		case inRest:
-			return len(p), false, nil
 		default:
 			took, line, whole := r.line(p[n:])
 			n += took
@@ -92,9 +90,6 @@ func (r *reader) feed(p []byte) (n int, done bool, err error) {
 	}
 	return n, false, nil
 }
-
-// atEnd reports whether an answer is complete by the end of the connection.
-func (r *reader) atEnd() bool { return r.state == inRest }
 
 // line returns the next line, without what ends it but for the CR, and how many bytes of p it took. It holds
 // until part is used again.
@@ -154,18 +149,13 @@ func (r *reader) badLine() badAnswer {
 }
 
 func (r *reader) takeStatus(line []byte) error {
-	const shape = "HTTP/1.1 200"
-	if len(line) < len(shape) || string(line[:7]) != "HTTP/1." || line[7] != '0' && line[7] != '1' || line[8] != ' ' {
+	code, ok := bytes.CutPrefix(line, []byte("HTTP/1.1 "))
+	code, _, _ = bytes.Cut(code, []byte(" "))
+	status, err := strconv.ParseUint(string(code), 10, 16)
+	if !ok || err != nil || len(code) != 3 || status < 100 {
 		return badStatus
 	}
-	if len(line) > len(shape) && line[len(shape)] != ' ' {
-		return badStatus
-	}
-	status, err := strconv.ParseUint(string(line[9:len(shape)]), 10, 16)
-	if err != nil || status < 100 || status > lastStatus {
-		return badStatus
-	}
-	r.status, r.old, r.state = int(status), line[7] == '0', inHeader
+	r.status, r.state = int(status), inHeader
 	return nil
 }
 
@@ -178,9 +168,7 @@ func (r *reader) takeHeader(line []byte) error {
 	switch {
 	case bytes.EqualFold(name, []byte("connection")):
 		for word := range bytes.SplitSeq(value, []byte(",")) {
-			word = bytes.Trim(word, " \t")
-			r.close = r.close || bytes.EqualFold(word, []byte("close"))
-			r.keep = r.keep || bytes.EqualFold(word, []byte("keep-alive"))
+			r.close = r.close || bytes.EqualFold(bytes.Trim(word, " \t"), []byte("close"))
 		}
 	case bytes.EqualFold(name, []byte("content-length")):
 		n, err := strconv.ParseUint(string(value), 10, 63)
@@ -200,18 +188,10 @@ func (r *reader) takeHeader(line []byte) error {
 // endHead decides what comes after the head.
 func (r *reader) endHead() (done bool, err error) {
 	switch {
-	case r.status == 101:
-		return false, badUpgrade
-	case r.status < 200: // the real answer is still to come
-		head := r.head
-		r.begin()
-		r.head = head
-		return false, nil
-	case r.chunked && (r.length >= 0 || r.old): // two ends, of which proxies would take one each
+	case r.status < 200:
+		return false, badInterim
+	case r.chunked && r.length >= 0: // two ends, of which proxies would take one each
 		return false, badLength
-	}
-	r.close = r.close || r.old && !r.keep
-	switch {
 	case r.status == 204, r.status == 304, r.length == 0:
 		return true, nil
 	case r.chunked:
@@ -219,7 +199,7 @@ func (r *reader) endHead() (done bool, err error) {
 	case r.length > 0:
 		r.state, r.left = inBody, r.length
 	default:
-		r.state, r.close = inRest, true
+		return false, badLength
 	}
 	return false, nil
 }

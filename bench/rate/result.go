@@ -1,9 +1,6 @@
 package rate
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // Values of [Result.Model].
 const (
@@ -31,8 +28,6 @@ type Result struct {
 	Status map[int]int64 `json:"status"`
 	// Errors counts requests without an answer by what went wrong.
 	Errors map[ErrorKind]int64 `json:"errors"`
-	// Redials is how many connections were opened again, because one had broken or its server had ended it.
-	Redials int64 `json:"redials"`
 	// Rate is how many whole answers came per second of the measured time. Where the server falls behind
 	// it is below RateWanted, and the difference waits in line.
 	Rate float64 `json:"rate"`
@@ -41,10 +36,8 @@ type Result struct {
 	// until then, which its answer would have exceeded; the other errors are not.
 	Latency Latency `json:"latency_us"`
 	// CPUShare is the generator's own processor time, of the thread that sends and receives, through the
-	// time that passed; 1 is a whole CPU. CPUShareProcess is the same of the whole process, which in the
-	// command is the generator and Go's runtime.
-	CPUShare        float64 `json:"cpu_share"`
-	CPUShareProcess float64 `json:"cpu_share_process"`
+	// time that passed; 1 is a whole CPU. The nearer to that, the more of the other figures are its own.
+	CPUShare float64 `json:"cpu_share"`
 	// CPUWaited is the part of the time in which the generator was ready to run and something else had its
 	// CPU. 0 where the kernel does not say.
 	CPUWaited float64 `json:"cpu_waited"`
@@ -52,8 +45,6 @@ type Result struct {
 	// connections were busy then, after one was free. 0 in the closed model, where nothing is due.
 	// What the generator does not notice is not in it: answers that have come and were not read yet.
 	Late Lateness `json:"late_us"`
-	// Warning says why the figures are of the generator rather than the server. Empty: they are not.
-	Warning string `json:"warning"`
 	// LastError tells of the last error in words. Empty: there was none.
 	LastError string `json:"last_error,omitempty"`
 }
@@ -93,32 +84,16 @@ const (
 // Failed returns how many requests got no answer.
 func (r Result) Failed() int64 { return r.Due - r.Answered }
 
-// mostLate is how many microseconds late the generator may send 1 in 100 requests.
-const mostLate = 1000
-
 // spent is what the generator has used of the processors in some time that passed.
 type spent struct {
-	wall, thread, process, waited time.Duration
+	wall, thread, waited time.Duration
 }
 
-// mostOwnCPU is the share of a CPU above which the generator, and not the server, decides when requests of
-// the open model are sent and answers read.
-const mostOwnCPU = 0.9
-
-// judge fills in what the generator has used, and what that means.
-func (r *Result) judge(s spent) {
+// share fills in what the generator has used.
+func (r *Result) share(s spent) {
 	if s.wall <= 0 {
 		return
 	}
-	share := func(d time.Duration) float64 { return rounded(float64(d)/float64(s.wall), 1e4) }
-	r.CPUShare, r.CPUShareProcess, r.CPUWaited = share(s.thread), share(s.process), share(s.waited)
-	switch {
-	case r.Model == Closed:
-	case r.CPUShare > mostOwnCPU:
-		r.Warning = "the generator used more than 90 % of a CPU: these figures are its own, not the server's"
-	case r.Late.P99 > mostLate:
-		r.Warning = fmt.Sprintf("the generator was late: it sent 1 in 100 requests %.0f µs after they were due or more, by its own fault, and latencies have that in them", r.Late.P99)
-	case r.CPUShare+r.CPUWaited > mostOwnCPU:
-		r.Warning = "the generator used or waited for its CPU more than 90 % of the time: these figures are not the server's alone"
-	}
+	of := func(d time.Duration) float64 { return rounded(float64(d)/float64(s.wall), 1e4) }
+	r.CPUShare, r.CPUWaited = of(s.thread), of(s.waited)
 }

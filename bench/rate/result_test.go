@@ -10,7 +10,7 @@ import (
 // TestResultJSON holds the names and units that programs read.
 func TestResultJSON(t *testing.T) {
 	ta := newTally()
-	ta.due, ta.sent, ta.inTime, ta.redials = 7, 6, 4, 2
+	ta.due, ta.sent, ta.inTime = 7, 6, 4
 	for _, us := range []int64{100, 200, 300, 400_000} {
 		ta.answer(200, us*1000)
 	}
@@ -19,17 +19,16 @@ func TestResultJSON(t *testing.T) {
 	ta.fail(ErrUnsent, nil)
 	ta.late.add(5400)
 	r := ta.result(3.5, 2*time.Second)
-	r.judge(spent{wall: 2 * time.Second, thread: 1900 * time.Millisecond, process: 1950 * time.Millisecond, waited: 10 * time.Millisecond})
+	r.share(spent{wall: 2 * time.Second, thread: 1900 * time.Millisecond, waited: 10 * time.Millisecond})
 	got, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"model":"open","rate_wanted":3.5,"seconds":2,"due":7,"sent":6,"answered":5,` +
-		`"status":{"200":4,"503":1},"errors":{"reset":1,"unsent":1},"redials":2,"rate":2,` +
+		`"status":{"200":4,"503":1},"errors":{"reset":1,"unsent":1},"rate":2,` +
 		`"latency_us":{"p50":200,"p90":400000,"p99":400000,"p999":400000,"max":400000},` +
-		`"cpu_share":0.95,"cpu_share_process":0.975,"cpu_waited":0.005,` +
+		`"cpu_share":0.95,"cpu_waited":0.005,` +
 		`"late_us":{"p99":5,"max":5.4},` +
-		`"warning":"the generator used more than 90 % of a CPU: these figures are its own, not the server's",` +
 		`"last_error":"connection reset by peer"}`
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -38,34 +37,11 @@ func TestResultJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const none = `{"model":"closed","rate_wanted":0,"seconds":1,"due":0,"sent":0,"answered":0,"status":{},"errors":{},"redials":0,"rate":0,` +
+	const none = `{"model":"closed","rate_wanted":0,"seconds":1,"due":0,"sent":0,"answered":0,"status":{},"errors":{},"rate":0,` +
 		`"latency_us":{"p50":0,"p90":0,"p99":0,"p999":0,"max":0},` +
-		`"cpu_share":0,"cpu_share_process":0,"cpu_waited":0,"late_us":{"p99":0,"max":0},"warning":""}`
+		`"cpu_share":0,"cpu_waited":0,"late_us":{"p99":0,"max":0}}`
 	if string(got) != none {
 		t.Errorf("got\n%s\nwant\n%s", got, none)
-	}
-}
-
-func TestWarning(t *testing.T) {
-	for _, tc := range []struct {
-		model          string
-		thread, waited time.Duration
-		late           float64
-		warns          bool
-	}{
-		{Open, 900 * time.Millisecond, 0, 0, false},
-		{Open, 901 * time.Millisecond, 0, 0, true},
-		{Open, 500 * time.Millisecond, 401 * time.Millisecond, 0, true},
-		{Open, 500 * time.Millisecond, 400 * time.Millisecond, 0, false},
-		{Closed, time.Second, 0, 0, false}, // that is what it is for
-		{Open, time.Millisecond, 0, 1000, false},
-		{Open, time.Millisecond, 0, 1001, true},
-	} {
-		r := Result{Model: tc.model, Late: Lateness{P99: tc.late}}
-		r.judge(spent{wall: time.Second, thread: tc.thread, waited: tc.waited})
-		if (r.Warning != "") != tc.warns {
-			t.Errorf("%+v: it says %q", tc, r.Warning)
-		}
 	}
 }
 

@@ -79,14 +79,14 @@ func TestRunOpenModel(t *testing.T) {
 	if l := r.Latency; !(0 < l.P50 && l.P50 <= l.P90 && l.P90 <= l.P99 && l.P99 <= l.P999 && l.P999 <= l.Max) || r.Late.Max > l.Max {
 		t.Errorf("got %+v, and %+v late", l, r.Late)
 	}
-	if r.CPUShare <= 0 || r.CPUShareProcess < r.CPUShare {
-		t.Errorf("got a share of %v of a CPU, and %v of the process", r.CPUShare, r.CPUShareProcess)
+	if r.CPUShare <= 0 {
+		t.Errorf("got a share of %v of a CPU", r.CPUShare)
 	}
 }
 
 func TestRunClosedModel(t *testing.T) {
 	r := mustRun(t, Config{Address: startBare(t, 100_000), Conns: 3, Lasts: 200 * time.Millisecond, Drain: 10 * time.Second})
-	if r.Model != Closed || r.Due == 0 || r.Answered != r.Due || r.Late.Max != 0 || r.Warning != "" {
+	if r.Model != Closed || r.Due == 0 || r.Answered != r.Due || r.Late.Max != 0 {
 		t.Errorf("got %+v, want an answer to each", r)
 	}
 }

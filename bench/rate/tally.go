@@ -14,7 +14,6 @@ const lastStatus = 999
 type tally struct {
 	due, sent, answered int64
 	inTime              int64 // whole answers that came within the measured time, of whichever requests
-	redials             int64
 	status              [lastStatus + 1]int64
 	errors              map[ErrorKind]int64
 	latency, late       figures
@@ -46,7 +45,7 @@ func (t *tally) result(rate float64, lasted time.Duration) Result {
 		Model: Closed, RateWanted: rate, Seconds: lasted.Seconds(),
 		Due: t.due, Sent: t.sent, Answered: t.answered,
 		Status: map[int]int64{}, Errors: t.errors,
-		Redials: t.redials, Latency: t.latency.latency(),
+		Latency: t.latency.latency(),
 	}
 	if rate > 0 {
 		r.Model = Open

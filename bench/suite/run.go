@@ -41,7 +41,6 @@ type harness struct {
 	dir      string
 	site     string               // host:port of the origin
 	samples  map[string][]sample  // by the name of the row, one of each round
-	warned   map[string][]string  // of the generator, by the name of the row
 	recorded map[string]recording // that servers are to give, by what they are of
 }
 
@@ -51,7 +50,7 @@ func (h *harness) measure(ctx context.Context, b benchmark) (err error) {
 		return err
 	}
 	defer os.RemoveAll(h.dir)
-	h.recorded, h.warned = map[string]recording{}, map[string][]string{}
+	h.recorded = map[string]recording{}
 	endSite, err := h.startSite(ctx, b)
 	if err != nil {
 		return err
@@ -70,11 +69,6 @@ func (h *harness) measure(ctx context.Context, b benchmark) (err error) {
 			}
 			h.run.Tell("round %d of %d: %s: %.1f µs, %.0f/s", round+1, h.rounds, e.name(), s[cpu]*1e6, s[perSecond])
 			h.samples[e.name()] = append(h.samples[e.name()], s)
-		}
-	}
-	for _, e := range entries {
-		if w := h.warned[e.name()]; len(w) > 0 {
-			h.run.Note("**Latencies of %s are the generator's own as well** in %d of %d rounds: %s.", e.name(), len(w), h.rounds, w[0])
 		}
 	}
 	return nil
@@ -131,9 +125,6 @@ func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
 		what := shot{address: cmp.Or(sub.address, p.listen), heads: sub.heads, onePerConn: sub.onePerConn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
 		rig.Must(sub.look(ctx, what.address))
 		got := h.shoot(ctx, sub, what)
-		if got.warning != "" {
-			h.warned[e.name()] = append(h.warned[e.name()], got.warning)
-		}
 		err := sub.look(ctx, what.address)
 		if err == nil && sub.after != nil {
 			err = sub.after(ctx)
@@ -161,7 +152,6 @@ type shot struct {
 type answers struct {
 	sample
 	answered int64
-	warning  string // of the generator
 }
 
 // errUnanswered is what comes of a server that got no processor for as long as it was asked.
@@ -176,7 +166,7 @@ func send(ctx context.Context, s shot) (a answers, err error) {
 	if r.Answered == 0 {
 		return a, fmt.Errorf("%w: %s", errUnanswered, r.LastError)
 	}
-	a = answers{answered: r.Answered, warning: r.Warning, sample: sample{
+	a = answers{answered: r.Answered, sample: sample{
 		perSecond: r.Rate, p50: r.Latency.P50 / 1e6, p99: r.Latency.P99 / 1e6,
 		bad: float64(r.Answered - r.Status[s.code] + r.Failed()), generator: 100 * r.CPUShare,
 	}}

@@ -30,7 +30,7 @@ counted so. Without, each connection sends when it has its answer, which finds
 the highest rate, and no latency that a visitor would see.
 
 The result says how much of a CPU the generator itself has used, and how late it
-was, and warns where the figures are its own. Linux only.`,
+was, by which to judge whether the figures are its own. Linux only.`,
 		Example: `  ropeline-bench rate --target http://127.0.0.1:8080/ --rate 20000 --for 30s
   taskset -c 1 ropeline-bench rate --target http://127.0.0.1:8080 --header 'Cookie: a=1' --connections 1000`,
 		Args: cli.NoArguments,
