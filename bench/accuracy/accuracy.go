@@ -5,18 +5,16 @@ package accuracy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/ropeline/ropeline/bench/accesslog"
-	"github.com/ropeline/ropeline/bench/limits"
+	"github.com/ropeline/ropeline/bench/load"
 	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 )
 
@@ -76,20 +74,21 @@ func crowds(ctx context.Context, run *measurement.Run, sources, requests, meshed
 			return context.Cause(ctx)
 		}
 		run.Tell("%s", x.name)
-		c := limits.Crowd{Sources: sources, Requests: requests, Span: limit.Millis(time.Hour.Milliseconds()), Spell: x.spell, Tail: 1.2, Seed: 1}
+		c := crowd{Sources: sources, Requests: requests, Span: limit.Millis(time.Hour.Milliseconds()), Spell: x.spell, Tail: 1.2, Seed: 1}
 		if len(x.sites) > 1 { // as many a minute, for a shorter time
 			c.Requests, c.Span = meshed, limit.Millis(float64(c.Span)*float64(meshed)/float64(requests))
 		}
-		cfg := limits.Config{Sites: x.sites, Memory: 64 << 20, Near: [2]limit.Millis{0, 1}, Far: [2]limit.Millis{20, 60}}
-		count, pass := limits.Estimates(period, cfg)
-		a := limits.Measure(limit.Millis(period.Milliseconds()), []int{1000, 10_000, 30_000}, sources,
-			func(each func(int, limit.Millis)) { c.Walk(pass, each) }, count)
-		add(run, x.name, a)
+		e, err := newEstimates(x.sites, node.DefaultLimitMemory)
+		if err != nil {
+			return err
+		}
+		add(run, x.name, measureAll(limit.Millis(period.Milliseconds()), []int{1000, 10_000, 30_000}, sources,
+			func(each func(int, limit.Millis)) { c.walk(e.pass, each) }, e.count))
 	}
 	return nil
 }
 
-func add(run *measurement.Run, name string, a limits.Accuracy) {
+func add(run *measurement.Run, name string, a accuracy) {
 	for _, l := range a.Limits {
 		run.Add(measurement.Row("crowd", name, "limit", fmt.Sprint(l.Limit)), measurement.Values{
 			"requests": float64(a.Requests), "sources": float64(a.Sources), "difference-%": 100 * a.MeanDifference, "by-source-%": 100 * a.BySource,
@@ -105,40 +104,29 @@ func real(run *measurement.Run, path string) error {
 		return err
 	}
 	defer f.Close()
+	log, err := load.ReadLog(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
 	type request struct {
 		source int
 		at     limit.Millis
 	}
 	var all []request
-	ids := map[string]int{}
-	log, err := accesslog.NewReader(f)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	for source, c := range log.Clients {
+		for _, r := range c.Requests {
+			all = append(all, request{source, limit.Millis(r.At.Milliseconds())})
+		}
 	}
-	for {
-		e, err := log.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if _, ok := errors.AsType[*accesslog.Malformed](err); ok {
-			continue
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if _, ok := ids[e.Address]; !ok {
-			ids[e.Address] = len(ids)
-		}
-		all = append(all, request{ids[e.Address], limit.MillisOf(e.At)})
-	}
-	// Its lines are not in the order of their times.
 	slices.SortStableFunc(all, func(a, b request) int { return cmp.Compare(a.at, b.at) })
-	count, _ := limits.Estimates(period, limits.Config{Sites: []int{1}, Memory: 1 << 20})
-	begin := all[0].at
-	a := limits.Measure(limit.Millis(period.Milliseconds()), []int{5, 10, 20, 40}, len(ids), func(each func(int, limit.Millis)) {
+	e, err := newEstimates([]int{1}, 1<<20)
+	if err != nil {
+		return err
+	}
+	add(run, "the access log", measureAll(limit.Millis(period.Milliseconds()), []int{5, 10, 20, 40}, len(log.Clients), func(each func(int, limit.Millis)) {
 		for _, r := range all {
-			each(r.source, r.at-begin)
+			each(r.source, r.at)
 		}
-	}, count)
-	add(run, "the access log", a)
+	}, e.count))
 	return nil
 }

@@ -1,11 +1,10 @@
-package limits
+package accuracy
 
 import (
 	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/ropeline/ropeline/node/limit"
 )
@@ -48,12 +47,12 @@ func TestMeasure(t *testing.T) {
 		{2, 5, 1}, {2, 6, 2}, {2, 7, 2}, {2, 8, 2}, // two that are let pass
 	}
 	i := 0
-	a := Measure(1000, []int{2}, 3, func(each func(int, limit.Millis)) {
+	a := measureAll(1000, []int{2}, 3, func(each func(int, limit.Millis)) {
 		for _, r := range all {
 			each(r.source, r.at)
 		}
 	}, func(int, limit.Millis) float64 { i++; return all[i-1].estimate })
-	want := Against{Limit: 2, Allowed: 2, Refused: 1, Over: 2, Found: 1, Missed: 1, WorstMissed: 1, FalsePositives: 1}
+	want := against{Limit: 2, Allowed: 2, Refused: 1, Over: 2, Found: 1, Missed: 1, WorstMissed: 1, FalsePositives: 1}
 	if a.Limits[0] != want {
 		t.Errorf("got %+v, want %+v", a.Limits[0], want)
 	}
@@ -65,11 +64,11 @@ func TestMeasure(t *testing.T) {
 // A crowd asks as often as it should, and a few of it do most of that.
 func TestCrowd(t *testing.T) {
 	for _, spell := range []limit.Millis{0, 20_000} {
-		c := Crowd{Sources: 2000, Requests: 400_000, Span: 600_000, Spell: spell, Tail: 1.2, Seed: 3}
+		c := crowd{Sources: 2000, Requests: 400_000, Span: 600_000, Spell: spell, Tail: 1.2, Seed: 3}
 		by := make([]int, c.Sources)
 		last := make([]limit.Millis, c.Sources)
 		total, slots := 0, 0
-		c.Walk(func(limit.Millis) { slots++ }, func(s int, at limit.Millis) {
+		c.walk(func(limit.Millis) { slots++ }, func(s int, at limit.Millis) {
 			if at < last[s] || at >= c.Span || at/slot != limit.Millis(slots-1) {
 				t.Fatalf("source %d asks at %d, after %d, in slot %d", s, at, last[s], slots)
 			}
@@ -94,9 +93,12 @@ func TestCrowd(t *testing.T) {
 // The estimates of one node, and of many, are near what is true.
 func TestEstimates(t *testing.T) {
 	for _, sites := range [][]int{{1}, {2, 2}} {
-		c := Crowd{Sources: 500, Requests: 200_000, Span: 400_000, Spell: 60_000, Tail: 1.2, Seed: 1}
-		count, pass := Estimates(time.Minute, Config{Sites: sites, Memory: 1 << 20, Near: [2]limit.Millis{0, 1}, Far: [2]limit.Millis{20, 60}})
-		a := Measure(60_000, []int{1000}, c.Sources, func(each func(int, limit.Millis)) { c.Walk(pass, each) }, count)
+		c := crowd{Sources: 500, Requests: 200_000, Span: 400_000, Spell: 60_000, Tail: 1.2, Seed: 1}
+		e, err := newEstimates(sites, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := measureAll(limit.Millis(period.Milliseconds()), []int{1000}, c.Sources, func(each func(int, limit.Millis)) { c.walk(e.pass, each) }, e.count)
 		if a.MeanDifference > 0.2 || a.Limits[0].FalsePositives > 0 || a.Limits[0].Found == 0 {
 			t.Errorf("%v: got %+v", sites, a)
 		}

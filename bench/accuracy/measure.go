@@ -1,4 +1,4 @@
-package limits
+package accuracy
 
 import (
 	"math"
@@ -18,8 +18,8 @@ func (e *exact) count(at, period limit.Millis) int {
 	return len(*e)
 }
 
-// Against is what came of one limit.
-type Against struct {
+// against is what came of one limit.
+type against struct {
 	Limit int
 
 	// Of decisions about requests, where a request is to be limited if more than Limit came
@@ -34,8 +34,8 @@ type Against struct {
 	FalsePositives int     // limited, and never above Limit
 }
 
-// Accuracy is how near estimates come to what is true.
-type Accuracy struct {
+// accuracy is how near estimates come to what is true.
+type accuracy struct {
 	Requests, Sources int
 
 	// MeanDifference is |estimate − true| / true over all requests, in parts of 1.
@@ -43,16 +43,16 @@ type Accuracy struct {
 	// BySource is the same, of each source at its highest true rate, over those sources
 	// that came ten times in some period at least.
 	BySource float64
-	Limits   []Against
+	Limits   []against
 }
 
-// Measure holds the estimates of the requests that walk yields against what is true. No
+// measureAll holds the estimates of the requests that walk yields against what is true. No
 // request is limited in it: each limit is one to which estimates and truth are compared, as
 // in the analysis that was published of the algorithm. count counts a request and returns
 // the estimate after it.
-func Measure(period limit.Millis, limits []int, sources int, walk func(each func(source int, at limit.Millis)), count func(source int, at limit.Millis) float64) Accuracy {
+func measureAll(period limit.Millis, limits []int, sources int, walk func(each func(source int, at limit.Millis)), count func(source int, at limit.Millis) float64) accuracy {
 	m := measure{period: period, exact: make([]exact, sources), peak: make([]peak, sources), found: make([]uint64, sources)}
-	a := Accuracy{Sources: sources, Limits: make([]Against, len(limits))}
+	a := accuracy{Sources: sources, Limits: make([]against, len(limits))}
 	for i, l := range limits {
 		a.Limits[i].Limit = l
 	}
@@ -72,7 +72,7 @@ func Measure(period limit.Millis, limits []int, sources int, walk func(each func
 	return a
 }
 
-func (l *Against) judge(peak int, found bool) {
+func (l *against) judge(peak int, found bool) {
 	switch over := peak > l.Limit; {
 	case over && found:
 		l.Over++
@@ -100,7 +100,7 @@ type peak struct {
 	difference float64
 }
 
-func (m *measure) request(a *Accuracy, source int, at limit.Millis, estimate float64) {
+func (m *measure) request(a *accuracy, source int, at limit.Millis, estimate float64) {
 	a.Requests++
 	n := float64(m.exact[source].count(at, m.period))
 	d := math.Abs(estimate-n) / n

@@ -1,4 +1,4 @@
-package limits
+package accuracy
 
 import (
 	"math"
@@ -7,14 +7,14 @@ import (
 	"github.com/ropeline/ropeline/node/limit"
 )
 
-// Crowd is sources that ask at very different rates.
+// crowd is sources that ask at very different rates.
 //
 // The mean rate of a source is drawn from a Pareto distribution with exponent Tail, cut off
 // at the thousandfold mean, and all are then scaled so that Requests come within Span. A
 // source does not ask evenly: it asks in spells whose lengths are exponential with the mean
 // Spell, five times as often as on average, as a Poisson process; the pauses between them
 // are exponential, and four times as long. Sources begin at random points of their spells.
-type Crowd struct {
+type crowd struct {
 	Sources  int
 	Requests int
 	Span     limit.Millis
@@ -39,10 +39,10 @@ type source struct {
 	on   bool
 }
 
-// Walk calls each with every request of the crowd: its source, and when it came, from 0 on.
+// walk calls each with every request of the crowd: its source, and when it came, from 0 on.
 // Requests of one source are in order, those of several within a slot are not. between is
 // called before those of each slot.
-func (c Crowd) Walk(between func(at limit.Millis), each func(source int, at limit.Millis)) {
+func (c crowd) walk(between func(at limit.Millis), each func(source int, at limit.Millis)) {
 	rng := rand.New(rand.NewPCG(c.Seed, 4))
 	sources := c.draw(rng)
 	const horizon = 4096 // slots
@@ -74,7 +74,7 @@ func (c Crowd) Walk(between func(at limit.Millis), each func(source int, at limi
 }
 
 // draw returns the sources at the beginning.
-func (c Crowd) draw(rng *rand.Rand) []source {
+func (c crowd) draw(rng *rand.Rand) []source {
 	sources := make([]source, c.Sources)
 	total, mean := 0.0, c.Tail/(c.Tail-1)
 	for i := range sources {
