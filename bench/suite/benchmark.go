@@ -16,9 +16,8 @@ type benchmark struct {
 	name     string // for the command line
 	question string
 	method   string
-	page     string             // of docs; empty: that of most
-	site     bool               // there is an origin behind the servers
-	units    []measurement.Unit // besides those that all have
+	page     string // of docs; empty: that of most
+	site     bool   // there is an origin behind the servers
 	ratios   []ratio
 	entries  []entry
 	bounds   []measurement.Bound // of rows by their names
@@ -52,7 +51,7 @@ func beyondCPU(s, other sample) float64 { return 1e6 * (s[cpu] - other[cpu]) }
 
 // benchmarks are all, in the order of the page.
 func benchmarks() []benchmark {
-	return []benchmark{proxying(), waiting(), central(), tail(), limits(), attack()}
+	return []benchmark{proxying(), waiting(), central(), tail(), limits()}
 }
 
 // entry is one server in one situation, as it is measured.
@@ -82,13 +81,12 @@ type sample = measurement.Values
 
 // subject is a server that runs and can be measured.
 type subject struct {
-	parts      []*rig.Process                               // whose processor time counts
-	heads      [][]byte                                     // requests, in turn
-	onePerConn bool                                         // each connection sends one of heads
-	address    string                                       // where it is asked; empty: where its place listens
-	nodes      []*rig.Process                               // those of parts that tell of collections
-	send       func(context.Context, shot) (answers, error) // nil: with the generator
-	code       int                                          // that answers have to have; 0: 200
+	parts      []*rig.Process // whose processor time counts
+	heads      [][]byte       // requests, in turn
+	onePerConn bool           // each connection sends one of heads
+	address    string         // where it is asked; empty: where its place listens
+	nodes      []*rig.Process // those of parts that tell of collections
+	code       int            // that answers have to have; 0: 200
 	// probe looks, before and after the measurement, whether answers are what is to be measured; nil: their code is enough.
 	probe func(*http.Response) error
 	after func(context.Context) error // looks afterwards whether all is as it was to be; nil: nothing

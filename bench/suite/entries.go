@@ -60,7 +60,7 @@ func Entries() (all []measurement.Entry) {
 		for _, r := range b.ratios {
 			e.Units = append(e.Units, r.unit)
 		}
-		e.Units = slices.Concat(units[:1], e.Units, b.units, units[1:])
+		e.Units = slices.Concat(units[:1], e.Units, units[1:])
 		for _, bound := range b.bounds {
 			i := slices.IndexFunc(b.entries, func(e entry) bool { return e.name() == bound.Row })
 			bound.Row = b.entries[i].row()

@@ -81,10 +81,10 @@ const longConnections = "max-requests-per-connection: 1048576\n"
 
 func startSuspended(p *place) *subject { return asNode(p.proxied(startNode(p, "suspended: true\n"))) }
 
-func startNode(p *place, config string, args ...string) (*rig.Process, error) {
+func startNode(p *place, config string) (*rig.Process, error) {
 	return rig.StartNode(p.ctx, rig.NodeConfig{
 		Binary: p.run.Binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir,
-		Config: longConnections + config, Args: args, Env: []string{traceCollections},
+		Config: longConnections + config, Env: []string{traceCollections},
 	})
 }
 

@@ -122,80 +122,60 @@ func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
 	err = rig.Try(func() {
 		due := rig.Got(h.due(e))
 		sub := e.start(p)
-		what := shot{address: cmp.Or(sub.address, p.listen), heads: sub.heads, onePerConn: sub.onePerConn, conns: cmp.Or(e.conns, usualConns), rate: due, code: sub.wants()}
-		rig.Must(sub.look(ctx, what.address))
-		got := h.shoot(ctx, sub, what)
-		err := sub.look(ctx, what.address)
+		load := rate.Config{Address: cmp.Or(sub.address, p.listen), Requests: sub.heads, OnePerConn: sub.onePerConn, Conns: cmp.Or(e.conns, usualConns), Rate: due}
+		rig.Must(sub.look(ctx, load.Address))
+		s = h.ask(ctx, sub, load)
+		err := sub.look(ctx, load.Address)
 		if err == nil && sub.after != nil {
 			err = sub.after(ctx)
 		}
 		if err != nil {
 			rig.Must(fmt.Errorf("afterwards: %w", err))
 		}
-		s = got.sample
 	})
 	return s, err
-}
-
-// shot is what is to be sent.
-type shot struct {
-	address    string
-	heads      [][]byte // in turn
-	onePerConn bool     // each connection sends one of them
-	conns      int
-	rate       float64 // requests a second that are due; 0: as many as can be
-	lasts      time.Duration
-	code       int // that answers have to have
-}
-
-// answers is what came of it: a sample without what the server has used.
-type answers struct {
-	sample
-	answered int64
 }
 
 // errUnanswered is what comes of a server that got no processor for as long as it was asked.
 var errUnanswered = errors.New("nothing was answered")
 
-// send sends with the generator of bench/rate.
-func send(ctx context.Context, s shot) (a answers, err error) {
-	r, err := rate.Run(ctx, rate.Config{Address: s.address, Requests: s.heads, OnePerConn: s.onePerConn, Conns: s.conns, Rate: s.rate, Lasts: s.lasts})
+// send sends requests, and returns a sample without what the server has used, and how many answers there were.
+func send(ctx context.Context, load rate.Config, code int) (sample, int64, error) {
+	r, err := rate.Run(ctx, load)
 	if err != nil {
-		return a, err
+		return nil, 0, err
 	}
 	if r.Answered == 0 {
-		return a, fmt.Errorf("%w: %s", errUnanswered, r.LastError)
+		return nil, 0, fmt.Errorf("%w: %s", errUnanswered, r.LastError)
 	}
-	a = answers{answered: r.Answered, sample: sample{
+	s := sample{
 		perSecond: r.Rate, p50: r.Latency.P50 / 1e6, p99: r.Latency.P99 / 1e6,
-		bad: float64(r.Answered - r.Status[s.code] + r.Failed()), generator: 100 * r.CPUShare,
-	}}
-	if s.rate > 0 {
-		a.sample[p999], a.sample[late] = r.Latency.P999/1e6, r.Late.P99/1e6
+		bad: float64(r.Answered - r.Status[code] + r.Failed()), generator: 100 * r.CPUShare,
 	}
-	return a, nil
+	if load.Rate > 0 {
+		s[p999], s[late] = r.Latency.P999/1e6, r.Late.P99/1e6
+	}
+	return s, r.Answered, nil
 }
 
-// shoot has a server asked until all is warm, and then for as long as counts.
-func (h *harness) shoot(ctx context.Context, sub *subject, what shot) (a answers) {
-	shoot := send
-	if sub.send != nil {
-		shoot = sub.send
-	}
-	what.lasts = min(warm, h.lasts)
-	rig.Got(shoot(ctx, what))
+// ask has a server asked until all is warm, and then for as long as counts.
+func (h *harness) ask(ctx context.Context, sub *subject, load rate.Config) sample {
+	load.Lasts = min(warm, h.lasts)
+	_, _, err := send(ctx, load, sub.wants())
+	rig.Must(err)
 	collected, before, begun := sub.collecting(), sub.usage(), time.Now()
-	what.lasts = h.lasts
-	a = rig.Got(shoot(ctx, what))
+	load.Lasts = h.lasts
+	s, answered, err := send(ctx, load, sub.wants())
+	rig.Must(err)
 	passed, used := time.Since(begun), sub.usage().Sub(before)
-	a.sample[cpu] = used.CPU.Seconds() / float64(max(a.answered, 1))
+	s[cpu] = used.CPU.Seconds() / float64(answered)
 	if len(sub.parts) == 1 { // else they wait for each other
-		a.sample[waited] = 100 * used.Waited.Seconds() / passed.Seconds()
+		s[waited] = 100 * used.Waited.Seconds() / passed.Seconds()
 	}
 	if len(sub.nodes) > 0 && used.CPU > 0 {
-		a.sample[garbage] = 100 * (sub.collecting() - collected).Seconds() / used.CPU.Seconds()
+		s[garbage] = 100 * (sub.collecting() - collected).Seconds() / used.CPU.Seconds()
 	}
-	return a
+	return s
 }
 
 // due is how many requests a second are due to an entry, by what was measured in this round; 0: as many as can be.
