@@ -56,73 +56,32 @@ func (m *Malformed) Unwrap() error { return m.Reason }
 // The last two are of the combined format. The result owns its memory. An error
 // is a [*Malformed] without a line number.
 func Parse(line string) (Entry, error) {
-	e, rest, err := parse(line)
-	if err != nil {
-		return Entry{}, &Malformed{Column: len(line) - len(rest) + 1, Reason: err}
+	at := format.FindStringSubmatchIndex(line)
+	if at == nil || at[3] > maxAddress {
+		return Entry{}, &Malformed{Column: 1, Reason: errors.New("not a line of an access log")}
+	}
+	part := func(n int) string { return line[at[2*n]:at[2*n+1]] }
+	wrong := func(n int, err error) (Entry, error) { return Entry{}, &Malformed{Column: at[2*n] + 1, Reason: err} }
+	e := Entry{Address: strings.Clone(part(1))}
+	var err error
+	if e.At, err = time.Parse("02/Jan/2006:15:04:05 -0700", part(2)); err != nil {
+		return wrong(2, fmt.Errorf("time %.40q is not like 17/May/2015:10:05:03 +0000", part(2)))
+	}
+	if e.Method, e.Path, err = parseRequest(unescape(part(3))); err != nil {
+		return wrong(3, err)
+	}
+	if at[8] >= 0 {
+		if agent := unescape(part(4)); agent != "-" && len(agent) <= maxAgent && !strings.ContainsFunc(agent, isControl) {
+			e.Agent = agent
+		}
 	}
 	return e, nil
 }
 
-// The parts of a line, one after the other. The user's name may hold blanks and even brackets; a time never does, so
-// the bracket that a quoted request follows is the right one. What status and size
-// say is not needed; that they are there tells a log from other text.
-var (
-	addressPart = regexp.MustCompile(`^([^ ]+) `)
-	timePart    = regexp.MustCompile(`^.*?\[([^\[]*)\] "`)
-	requestPart = regexp.MustCompile(`^((?:[^"\\]|\\.)*)" ?`)
-	statusPart  = regexp.MustCompile(`^([1-9]\d\d)(?: |$)`)
-	sizePart    = regexp.MustCompile(`^(\d+|-)(?: |$)`)
-	agentPart   = regexp.MustCompile(`^"(?:[^"\\]|\\.)*" "((?:[^"\\]|\\.)*)"`)
-)
-
-// parse is Parse; with an error, rest is the line from the wrong part on.
-func parse(line string) (e Entry, rest string, err error) {
-	rest = line
-	take := func(part *regexp.Regexp) (text, from string, ok bool) {
-		at := part.FindStringSubmatchIndex(rest)
-		if at == nil {
-			return "", rest, false
-		}
-		text, from, rest = rest[at[2]:at[3]], rest[at[2]:], rest[at[1]:]
-		return text, from, true
-	}
-	text, from, ok := take(addressPart)
-	if !ok || len(text) > maxAddress {
-		return e, from, errors.New("no client address")
-	}
-	e.Address = strings.Clone(text)
-	if text, from, ok = take(timePart); !ok {
-		return e, from, errors.New("no time in brackets followed by a quoted request")
-	}
-	if e.At, err = time.Parse("02/Jan/2006:15:04:05 -0700", text); err != nil {
-		return e, from, fmt.Errorf("time %.40q is not like 17/May/2015:10:05:03 +0000", text)
-	}
-	if text, from, ok = take(requestPart); !ok {
-		return e, from, errors.New("the quoted request does not end")
-	}
-	if e.Method, e.Path, err = parseRequest(unescape(text)); err != nil {
-		return e, from, err
-	}
-	if _, from, ok = take(statusPart); !ok {
-		return e, from, fmt.Errorf("status %.20q is not a number of three digits", firstWord(from))
-	}
-	if _, from, ok = take(sizePart); !ok {
-		return e, from, fmt.Errorf("size %.20q is neither a number nor -", firstWord(from))
-	}
-	// Anything else than the two quoted texts of the combined format is the common one, with or without an addition of
-	// the operator's own.
-	if text, _, ok = take(agentPart); ok {
-		if agent := unescape(text); agent != "-" && len(agent) <= maxAgent && !strings.ContainsFunc(agent, isControl) {
-			e.Agent = agent
-		}
-	}
-	return e, "", nil
-}
-
-func firstWord(s string) string {
-	word, _, _ := strings.Cut(s, " ")
-	return word
-}
+// format is that of a line. The user's name may hold blanks and even brackets; a time never does, so the bracket that a
+// quoted request follows is the right one. What status and size say is not needed; that they are there tells a log from
+// other text. Anything behind them that is not the two quoted texts of the combined format is the operator's own.
+var format = regexp.MustCompile(`^([^ ]+) .*?\[([^\[]*)\] "((?:[^"\\]|\\.)*)" [1-9]\d\d (?:\d+|-)(?: |$)(?:"(?:[^"\\]|\\.)*" "((?:[^"\\]|\\.)*)")?`)
 
 // unescape undoes what servers do to bytes that could break a log, such as \" and \xhh. An escape that
 // it does not know stays as it is.

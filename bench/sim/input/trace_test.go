@@ -88,7 +88,7 @@ func TestTraceErrors(t *testing.T) {
 	for _, tc := range []struct{ text, want string }{
 		{"", "t.csv: there is no request in it; a trace is either"},
 		{"Minute;Requests\n", `t.csv:1:1: the first line must be "minute,requests"`},
-		{"time,count\n1,2\n", "t.csv:1:1: no client address; a trace is either"},
+		{"time,count\n1,2\n", "t.csv:1:1: not a line of an access log; a trace is either"},
 		{"minute,requests\n", "t.csv: no minute has a request"},
 		{head + "1998-07-07 18:01:00\n", "t.csv:3:1: 1 fields"},
 		{head + "1998-07-07 18:01:00,1,2\n", "t.csv:3:23: 3 fields"},
