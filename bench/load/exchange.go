@@ -170,29 +170,17 @@ func (c *client) receive(cn *conn, r request) (a answer, reusable bool, err erro
 // reachTimeout bounds how long one silent target can hold up the start.
 const reachTimeout = 3 * time.Second
 
-// reach connects to every target and returns nil if any of them can be reached.
-// A wrong address is thus told at once, and not only after every visitor has
-// given up.
+// reach connects to one target after the other until one can be reached. A wrong address is thus told at once, and not only
+// after every visitor has given up.
 func (c *client) reach(ctx context.Context) error {
-	deadline := time.Now().Add(min(c.timeout, reachTimeout))
-	errs := make(chan error, len(c.pools))
-	for _, p := range c.pools {
-		go func() {
-			cn, err := p.get(ctx, deadline, true)
-			if err == nil {
-				p.put(cn)
-			}
-			errs <- err
-		}()
-	}
 	var all []error
-	for range c.pools {
-		if err := <-errs; err != nil {
-			all = append(all, err)
+	for _, p := range c.pools {
+		cn, err := p.get(ctx, time.Now().Add(min(c.timeout, reachTimeout)), true)
+		if err == nil {
+			p.put(cn)
+			return nil
 		}
-	}
-	if len(all) < len(c.pools) {
-		return nil
+		all = append(all, err)
 	}
 	return errors.Join(all...)
 }

@@ -73,7 +73,6 @@ type Snapshot struct {
 	Gone     int // of them, who have left again
 	Admitted int
 	Waiting  int // right now
-	Active   int // right now
 	Requests int
 	Errors   int
 	// Expected is how many visitors will come in all, 0 if that is not known.

@@ -39,7 +39,6 @@ type tally struct {
 	order   []order.Rank // of the visitors who have left after being let in
 	present map[*life]struct{}
 	spans   []span
-	live    []int // indexes of the spans that may not be past yet
 }
 
 // Latencies are kept from a microsecond to ten minutes with three digits.
@@ -150,7 +149,6 @@ func (t *tally) admitLocked(v *life, a answer) {
 	case a.done < until:
 		v.span = len(t.spans)
 		t.spans = append(t.spans, span{from: a.done, to: until})
-		t.live = append(t.live, v.span)
 	}
 }
 
@@ -175,16 +173,9 @@ func (t *tally) leave(v *life) {
 func (t *tally) snapshot(now time.Duration) Snapshot {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	active := 0
-	t.live = slices.DeleteFunc(t.live, func(i int) bool {
-		if t.spans[i].from <= now && now < t.spans[i].to {
-			active++
-		}
-		return t.spans[i].to <= now
-	})
 	return Snapshot{
 		Elapsed: now, Visitors: t.report.Visitors, Gone: t.gone, Admitted: t.report.Admitted,
-		Waiting: t.report.Waiting, Active: active, Requests: t.report.Requests, Errors: t.report.Errors,
+		Waiting: t.report.Waiting, Requests: t.report.Requests, Errors: t.report.Errors,
 	}
 }
 

@@ -208,8 +208,8 @@ func loadProgress(errOut io.Writer, cfg load.Config) (tell func(load.Snapshot), 
 	}
 	const steps = 1000
 	tell = func(s load.Snapshot) {
-		line.Show(int(done(s, cfg.Duration)*steps), steps, fmt.Sprintf("%s  %d came, %d active, %d waiting, %d requests, %d errors",
-			s.Elapsed.Round(time.Second), s.Visitors, s.Active, s.Waiting, s.Requests, s.Errors))
+		line.Show(int(done(s, cfg.Duration)*steps), steps, fmt.Sprintf("%s  %d came, %d waiting, %d requests, %d errors",
+			s.Elapsed.Round(time.Second), s.Visitors, s.Waiting, s.Requests, s.Errors))
 	}
 	return tell, line.Clear
 }
