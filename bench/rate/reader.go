@@ -45,6 +45,7 @@ type badAnswer string
 func (b badAnswer) Error() string { return string(b) }
 
 const (
+	badLine     badAnswer = "a line does not end in CR and LF"
 	badStatus   badAnswer = "the status line is none"
 	badHeader   badAnswer = "a line of the head is none"
 	badLength   badAnswer = "the length of the body is none, not said, or said twice"
@@ -108,10 +109,10 @@ func (r *reader) line(p []byte) (took int, line []byte, whole bool) {
 
 // take reads a line in the state that r is in.
 func (r *reader) take(line []byte) (done bool, err error) {
-	if len(line) == 0 || line[len(line)-1] != '\r' {
-		return false, r.badLine()
+	line, ok := bytes.CutSuffix(line, []byte("\r"))
+	if !ok {
+		return false, badLine
 	}
-	line = line[:len(line)-1]
 	switch r.state {
 	case inStatus:
 		return false, r.takeStatus(line)
@@ -136,16 +137,6 @@ func (r *reader) take(line []byte) (done bool, err error) {
 		return len(line) == 0, nil
 	}
 	panic("rate: a line where none can be")
-}
-
-func (r *reader) badLine() badAnswer {
-	switch r.state {
-	case inStatus:
-		return badStatus
-	case inChunkSize, inChunkEnd:
-		return badChunk
-	}
-	return badHeader
 }
 
 func (r *reader) takeStatus(line []byte) error {
