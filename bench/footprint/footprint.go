@@ -121,7 +121,7 @@ func roomRows(ctx context.Context, p plan, run *measurement.Run) (rows []row) {
 	var at []float64
 	for _, n := range counts {
 		i := measureIdle(ctx, p.binary, n, p.idle)
-		run.Note("A node with %d rooms has %s; its heap is %.1f MiB; it was ready %.1f s after its start.", n, parts(i.resident), float64(i.heap)/(1<<20), i.ready.Seconds())
+		run.Note("A node with %d rooms has %s; it was ready %.1f s after its start.", n, parts(i.resident), i.ready.Seconds())
 		at = append(at, float64(i.resident.Total))
 	}
 	rows = []row{{idleNode, at[0]}}

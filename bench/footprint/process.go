@@ -5,13 +5,10 @@ package footprint
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
@@ -47,14 +44,6 @@ func startNode(ctx context.Context, binary, config string, use func(*process)) {
 	use(p)
 }
 
-// heap returns what the Go runtime of the node says of its heap: what is kept, what of it
-// may not be used any more included, in bytes.
-func (p *process) heap() int64 {
-	_, rest, _ := strings.Cut(p.get("/metrics"), "\ngo_memstats_heap_alloc_bytes ")
-	value, _, _ := strings.Cut(rest, "\n")
-	return int64(rig.Got(strconv.ParseFloat(value, 64)))
-}
-
 // inside returns how many visitors the node counts as active and as waiting, in all rooms.
 func (p *process) inside(ctx context.Context) (active, waiting int) {
 	for _, r := range rig.Got(rig.StatusAt(ctx, http.DefaultClient, p.admin)).Rooms {
@@ -62,13 +51,4 @@ func (p *process) inside(ctx context.Context) (active, waiting int) {
 		waiting += int(r.Waiting)
 	}
 	return active, waiting
-}
-
-func (p *process) get(path string) string {
-	resp := rig.Got(http.Get("http://" + p.admin + path))
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		rig.Must(fmt.Errorf("%s: %s", path, resp.Status))
-	}
-	return string(rig.Got(io.ReadAll(resp.Body)))
 }

@@ -41,7 +41,6 @@ func writeRooms(b *strings.Builder, n int) {
 // idle is what a node takes that nobody asks.
 type idle struct {
 	resident rig.Memory
-	heap     int64
 	ready    time.Duration // from its start until it took requests
 }
 
@@ -49,7 +48,7 @@ type idle struct {
 func measureIdle(ctx context.Context, binary string, n int, after time.Duration) (i idle) {
 	startNode(ctx, binary, idleConfig(n), func(p *process) {
 		rig.Must(p.Sleep(ctx, after))
-		i = idle{resident: rig.Got(p.Memory()), heap: p.heap(), ready: p.ready}
+		i = idle{resident: rig.Got(p.Memory()), ready: p.ready}
 	})
 	return i
 }
