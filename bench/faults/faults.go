@@ -57,14 +57,6 @@ func Entries() []measurement.Entry {
 			return func() ([]scenario, error) { return choose(scenarios(), *pattern) }
 		})
 	}
-	limits := entry("limit-faults", "What passes a rate limit of a mesh that is hurt?",
-		listed("Six real processes in three sites, a limit over the mesh, one client that comes far too often and others that keep to it; the site counts what reaches it.", limitScenarios(0)),
-		[]string{"run=P4", "period=4s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
-			pattern := f.String("run", "P.*", whichRun)
-			period := f.Duration("period", 10*time.Second, "period of the limit in which faults are tried")
-			return func() ([]scenario, error) { return choose(limitScenarios(*period), *pattern) }
-		})
-	limits.Page, limits.Units = "rate-limits-measured.md", limitUnits
 	return []measurement.Entry{
 		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F3b"),
 		each("changed-limits", "Does the limit hold where it is changed while nodes leave and are killed?", "L.*", 0, "run=L1", "trials=1"),
@@ -75,7 +67,6 @@ func Entries() []measurement.Entry {
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{soakScenario(*lasts)}, nil }
 		}),
-		limits,
 	}
 }
 
@@ -194,10 +185,6 @@ func (r *run) came(values measurement.Values, err error) (wrong []string) {
 	}
 	if r == nil {
 		return wrong
-	}
-	if r.limited != nil {
-		r.limited.put(values)
-		return append(wrong, r.broken()...)
 	}
 	values["faults"] = float64(len(r.marks))
 	values["order-error"], values["sessions-lost"], values["places-lost"] = r.loaded.OrderError, float64(r.loaded.SessionsLost), float64(r.loaded.PlacesLost)

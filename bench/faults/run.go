@@ -38,8 +38,6 @@ type scenario struct {
 	Check    func(*run) []string // says what is wrong, once all is over
 	Settle   time.Duration       // how long rights may be on the move after it; 0: 10 s
 	Loses    bool                // rights go with a disk, and wait to be recovered
-	Period   time.Duration       // of a rate limit over the mesh, instead of a room; 0: there is none. Of Room and Crowd nothing counts then
-	Parts    int                 // how often that limit may be reached within a period meanwhile: so many parts of the mesh count for themselves, or one was stopped, and lets pass what waited
 	Trials   int                 // how often it is run, each time with a new mesh; 0: once
 	Skip     string              // why it is not run here
 }
@@ -81,13 +79,12 @@ func (r roomArgs) args(policy string) []string {
 type run struct {
 	scenario
 	options
-	ctx     context.Context
-	mesh    *rig.Mesh
-	origin  *origin
-	front   *balancer // nil: none
-	trial   int       // which of several runs this is, from 0
-	limited *limited  // nil: it has a room, and no rate limit
-	rng     *rand.Rand
+	ctx    context.Context
+	mesh   *rig.Mesh
+	origin *origin
+	front  *balancer // nil: none
+	trial  int       // which of several runs this is, from 0
+	rng    *rand.Rand
 
 	limits check.Limits // that operators have set
 	marks  []int64      // when faults came
@@ -124,13 +121,6 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 	r := &run{scenario: s, options: o, ctx: ctx, begun: time.Now(), origin: new(origin), trial: trial, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
 	r.limits = check.Limits{{Active: s.Room.active, PerMinute: s.Room.perMinute}}
 	c := rig.Config{Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: r.origin}
-	if s.Period > 0 {
-		r.limited = newLimited(s.Period, s.Parts)
-		if c.Args, err = r.limited.args(dir); err != nil {
-			return nil, errors.Join(err, network.Close())
-		}
-		c.Origin = r.limited
-	}
 	r.mesh, err = rig.NewMesh(c, network)
 	if err != nil {
 		return nil, err
@@ -157,9 +147,6 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 			return r, err
 		}
 		defer r.front.stop()
-	}
-	if r.limited != nil {
-		return r, rig.Try(r.sufferLimited)
 	}
 	return r, r.suffer(o.seed + uint64(trial))
 }
@@ -243,9 +230,6 @@ func (r *run) strict() bool { return r.policy == "escrow" }
 
 // broken returns what must not have happened.
 func (r *run) broken() []string {
-	if r.limited != nil {
-		return r.limited.broken()
-	}
 	if r.found == nil {
 		return nil
 	}
