@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/faults/record"
@@ -70,6 +71,18 @@ func (r *run) restart(n *rig.Node, args ...string) {
 func (r *run) lose(n *rig.Node) {
 	r.kill(n)
 	rig.Must(n.Wipe())
+}
+
+// renew starts a node whose data directory is lost as a new one, which declares the old one dead, so that its rights
+// come back.
+func (r *run) renew(n *rig.Node, old string) {
+	args := n.Args
+	n.Args = append(slices.Clone(args), "--declare-dead="+old)
+	r.start(n)
+	n.Args = args
+	r.await(n, 30*time.Second, "has declared the old one dead", func(s node.Status) bool {
+		return s.Node != old && strings.Contains(n.Log(), "declared dead: its rights")
+	})
 }
 
 func (r *run) await(n *rig.Node, limit time.Duration, what string, is func(node.Status) bool) {

@@ -164,13 +164,9 @@ func (r *run) startOver(n *rig.Node, old string, clones ...*rig.Node) {
 	for _, x := range append(clones, n) {
 		rig.Must(x.Wipe())
 	}
-	n.Args = []string{"--declare-dead=" + old}
-	r.start(n)
 	began := time.Now()
-	r.await(n, 30*time.Second, "has declared the old one dead", func(s node.Status) bool {
-		return s.Node != old && strings.Contains(n.Log(), "declared dead: its rights")
-	})
-	r.note("the old node declared dead %.1f s after the new one was ready", time.Since(began).Seconds())
+	r.renew(n, old)
+	r.note("the old node declared dead %.1f s after the start of the new one", time.Since(began).Seconds())
 	r.sleep(healed)
 }
 
