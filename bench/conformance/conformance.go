@@ -25,7 +25,7 @@ type options struct {
 	open     bool   // the examples are to let everybody in where no node answers
 }
 
-// Entry is the measurement. What it needs is every proxy, since the page has a column for each.
+// Entry is the measurement. Proxies that are not here are skipped, and the page needs a column for each.
 func Entry() measurement.Entry {
 	e := measurement.Entry{
 		Name: "conformance", Page: "verdicts.md",
@@ -40,13 +40,13 @@ func Entry() measurement.Entry {
 			o := options{examples: "docs/examples"}
 			return func(ctx context.Context, r *measurement.Run) error {
 				o.binary, o.caddy = r.Binary, cmp.Or(r.Caddy, "caddy")
-				columns, err := runAll(ctx, o)
+				columns, err := runAll(ctx, o, r)
 				if err != nil {
 					fmt.Fprint(r.Out, measurement.Aligned(table(columns)))
 					return err
 				}
-				for i, fe := range frontEnds() {
-					r.Add(rowOf(fe), measurement.Values{"cases": float64(len(rows())), "broken": float64(columns[i].broken())})
+				for _, c := range columns {
+					r.Add(rowOf(c.of), measurement.Values{"cases": float64(len(rows())), "broken": float64(c.broken())})
 				}
 				return r.Table(table(columns))
 			}
@@ -60,22 +60,29 @@ func Entry() measurement.Entry {
 
 func rowOf(fe frontEnd) string { return measurement.Row("proxy", fe.name) }
 
-// runAll runs all cases with all proxies, these beside each other: what takes long is
+// runAll runs all cases with all proxies that are here, these beside each other: what takes long is
 // waiting.
-func runAll(ctx context.Context, o options) ([]column, error) {
+func runAll(ctx context.Context, o options, r *measurement.Run) (columns []column, err error) {
 	all := frontEnds()
-	columns, errs := make([]column, len(all)), make([]error, len(all))
+	seen, errs := make([]column, len(all)), make([]error, len(all))
 	var wg sync.WaitGroup
 	for i, fe := range all {
-		wg.Go(func() { columns[i], errs[i] = runFrontEnd(ctx, o, fe) })
+		wg.Go(func() { seen[i], errs[i] = runFrontEnd(ctx, o, fe) })
 	}
 	wg.Wait()
-	return columns, errors.Join(errs...)
+	for i := range all {
+		if errors.Is(errs[i], errNotHere) {
+			r.Tell("skipped: %v", errs[i])
+			continue
+		}
+		columns, err = append(columns, seen[i]), errors.Join(err, errs[i])
+	}
+	return columns, err
 }
 
 // runFrontEnd runs all cases with one proxy.
 func runFrontEnd(ctx context.Context, o options, fe frontEnd) (column, error) {
-	seen := column{}
+	seen := column{fe, map[string]string{}}
 	whole, open := cases(), openCases()
 	if fe.closed {
 		whole, open = append(whole, open...), nil
@@ -104,7 +111,7 @@ func runCases(ctx context.Context, o options, fe frontEnd, some []testCase, colu
 			errs = append(errs, fmt.Errorf("%s, %s: %w", fe.name, c.what, err))
 			seen = broken
 		}
-		column[c.id] = seen
+		column.seen[c.id] = seen
 	}
 	return errors.Join(errs...)
 }

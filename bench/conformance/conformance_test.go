@@ -231,8 +231,8 @@ func TestEnvoyDoesWhatTheExampleSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := &extAuthz{envoyExample: e}
-			if f.upgrades("WebSocket") != c.upgrades || f.upgrades("h2c") || f.within() != c.within {
-				t.Errorf("%s: upgrades %v, answers within %v; want %+v", name, f.upgrades("WebSocket"), f.within(), c)
+			if f.upgrades("WebSocket") != c.upgrades || f.upgrades("h2c") || f.timeout != c.within {
+				t.Errorf("%s: upgrades %v, answers within %v; want %+v", name, f.upgrades("WebSocket"), f.timeout, c)
 			}
 			if c.upgrades {
 				continue

@@ -7,8 +7,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"time"
 
@@ -40,23 +44,68 @@ type extAuthz struct {
 	checker *http.Client // of the node's health
 }
 
-func (f *extAuthz) connect() (err error) {
-	f.checker = askingClient(time.Second)
-	if h := f.authz.GetHttpService(); h != nil {
-		f.client = askingClient(h.GetServerUri().GetTimeout().AsDuration())
-		return nil
+// startStandIn serves as Envoy does with an example, until it is stopped.
+func startStandIn(addr string, e *envoyExample) *proxy {
+	f := &extAuthz{
+		envoyExample: e, checker: askingClient(time.Second),
+		client: askingClient(e.authz.GetHttpService().GetServerUri().GetTimeout().AsDuration()),
+		conn:   rig.Got(grpc.NewClient("passthrough:///"+e.node, grpc.WithTransportCredentials(insecure.NewCredentials()))),
 	}
-	f.conn, err = grpc.NewClient("passthrough:///"+f.node, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	return err
+	_, stop, err := rig.Serve(&http.Server{Handler: f}, addr)
+	rig.Must(err)
+	return &proxy{addr, func() {
+		stop()
+		f.checker.CloseIdleConnections()
+		f.client.CloseIdleConnections()
+		_ = f.conn.Close() // nothing is under way
+	}}
 }
 
-func (f *extAuthz) Close() error {
-	f.checker.CloseIdleConnections()
-	if f.conn != nil {
-		return f.conn.Close()
+// verdict is what comes of a check. The zero value has the request go on.
+type verdict struct {
+	status int // of an answer instead of the site's; 0: there is none
+	header http.Header
+	body   string
+	change func(http.Header) // what is done with the fields of the site's answer; nil: nothing
+}
+
+func (f *extAuthz) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	v := f.check(r)
+	if v.status != 0 {
+		maps.Copy(w.Header(), v.header)
+		w.WriteHeader(v.status)
+		io.WriteString(w, v.body)
+		return
 	}
-	f.client.CloseIdleConnections()
-	return nil
+	if f.timeout > 0 && r.Header.Get("Upgrade") == "" { // how long a whole answer of the site may take; [route]
+		ctx, cancel := context.WithTimeout(r.Context(), f.timeout)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	forward := httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(&url.URL{Scheme: "http", Host: f.site})
+			p.Out.Host = p.In.Host
+			for name, values := range p.In.Header {
+				if strings.HasPrefix(name, "X-Forwarded-") { // the library leaves them out
+					p.Out.Header[name] = values
+				}
+			}
+		},
+		ModifyResponse: func(resp *http.Response) error {
+			if v.change != nil {
+				v.change(resp.Header)
+			}
+			return nil
+		},
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	forward.ServeHTTP(w, r)
+}
+
+func visitorAddress(r *http.Request) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return host
 }
 
 // errNoVerdict is an answer that Envoy takes for an outage.
@@ -79,7 +128,7 @@ func (f *extAuthz) check(r *http.Request) (v verdict) {
 	}
 	f.forwarded(r)
 	ask := f.askGRPC
-	if f.client != nil {
+	if f.authz.GetHttpService() != nil {
 		ask = f.askHTTP
 	}
 	err := rig.Try(func() {
@@ -164,9 +213,6 @@ func (f *extAuthz) upgrades(kind string) bool {
 	}
 	return false
 }
-
-// within is how long a whole answer of the site may take. [route]
-func (f *extAuthz) within() time.Duration { return f.timeout }
 
 // healthy fails if the node would not be asked. Envoy looks now and then; this looks when
 // it matters. [health]

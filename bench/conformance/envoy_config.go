@@ -116,7 +116,5 @@ func (e *envoyExample) healthCheck(c *clusterv3.Cluster) error {
 }
 
 func startEnvoy(_ context.Context, _ options, example, addr string) *proxy {
-	f := &extAuthz{envoyExample: rig.Got(readEnvoy(example))}
-	rig.Must(f.connect())
-	return startStandIn(addr, f.site, f)
+	return startStandIn(addr, rig.Got(readEnvoy(example)))
 }

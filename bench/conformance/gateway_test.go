@@ -73,11 +73,7 @@ func startGateway(t *testing.T, binary, protocol string, some []testCase, onSucc
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &extAuthz{envoyExample: filter.envoy(s.site.addr, s.node.verdicts, onSuccess...)}
-	if err := f.connect(); err != nil {
-		t.Fatal(err)
-	}
-	if err := rig.Try(func() { s.proxy = startStandIn(listen, s.site.addr, f) }); err != nil {
+	if err := rig.Try(func() { s.proxy = startStandIn(listen, filter.envoy(s.site.addr, s.node.verdicts, onSuccess...)) }); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -3,12 +3,15 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
 )
@@ -19,7 +22,7 @@ func frontEnds() []frontEnd {
 		{name: "nginx", example: "nginx.conf", start: startProgram, oldest: release{"nginx", "-v", "1.22.1"}, pages: true, down: 503, slow: 503},
 		{name: "Caddy", example: "Caddyfile", start: startProgram, oldest: release{"caddy", "version", "2.6.2"}, down: 503, slow: 503},
 		{name: "HAProxy", example: "haproxy.cfg", start: startProgram, oldest: release{"haproxy", "-v", "2.6.12"}, down: 503, slow: 503},
-		{name: "Traefik", example: "traefik.yml", start: startTraefik, standIn: true, untold: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: traefikTimeout + patience},
+		{name: "Traefik", example: "traefik.yml", start: startProgram, untold: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: 30*time.Second + patience},
 		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, untold: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Go, net/http", example: "nethttp.go", start: startProgram, down: 503, slow: 503},
@@ -29,8 +32,11 @@ func frontEnds() []frontEnd {
 
 // find returns where a program is.
 func (o options) find(name string) (string, error) {
-	if name == "caddy" {
+	switch name {
+	case "caddy":
 		name = o.caddy
+	case "traefik":
+		name = cmp.Or(os.Getenv("TRAEFIK"), name)
 	}
 	path, err := rig.Find(name)
 	if err != nil {

@@ -67,6 +67,15 @@ type frontEnd struct {
 	closed bool
 }
 
+// askingClient is for questions to the node: each answer is the verdict, redirects too.
+func askingClient(timeout time.Duration) *http.Client {
+	return &http.Client{
+		Timeout:       timeout,
+		Transport:     &http.Transport{MaxIdleConnsPerHost: 16},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
 // errNotHere is wrapped by the errors of proxies that are not installed.
 var errNotHere = errors.New("not to be had here")
 

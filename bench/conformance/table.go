@@ -12,18 +12,21 @@ import (
 // rows are all cases of the table.
 func rows() []testCase { return append(cases(), openCases()...) }
 
-// column is what visitors saw through one proxy, by the ids of cases.
-type column map[string]string
+// column is what visitors saw through one proxy.
+type column struct {
+	of   frontEnd
+	seen map[string]string // by the ids of cases
+}
 
 // broken is what stands where something else came of a case than has to.
 const broken = "broken"
 
-func (c column) seen(of testCase) string { return cmp.Or(c[of.id], broken) }
+func (c column) cell(of testCase) string { return cmp.Or(c.seen[of.id], broken) }
 
 // broken returns in how many cases something is broken.
 func (c column) broken() (n int) {
 	for _, of := range rows() {
-		if c.seen(of) == broken {
+		if c.cell(of) == broken {
 			n++
 		}
 	}
@@ -48,15 +51,14 @@ func table(columns []column) string {
 		return " <sup>" + strings.Join(marks, ", ") + "</sup>"
 	}
 	b.WriteString("| the visitor is |")
-	all := frontEnds()
-	for _, fe := range all {
-		fmt.Fprintf(&b, " %s%s |", fe.name, mark(columnNotes(fe)))
+	for _, c := range columns {
+		fmt.Fprintf(&b, " %s%s |", c.of.name, mark(columnNotes(c.of)))
 	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(all)) + "\n")
-	for _, c := range rows() {
-		fmt.Fprintf(&b, "| %s%s |", c.what, mark(c.notes))
-		for i, fe := range all {
-			fmt.Fprintf(&b, " %s%s |", columns[i].seen(c), mark(cellNotes(c, fe)))
+	b.WriteString("\n|---|" + strings.Repeat("---|", len(columns)) + "\n")
+	for _, r := range rows() {
+		fmt.Fprintf(&b, "| %s%s |", r.what, mark(r.notes))
+		for _, c := range columns {
+			fmt.Fprintf(&b, " %s%s |", c.cell(r), mark(cellNotes(r, c.of)))
 		}
 		b.WriteString("\n")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,11 +73,13 @@ func spellings(addr string) []string {
 	return []string{addr, fmt.Sprintf("address: %s, port_value: %s", host, port), "http://:" + port}
 }
 
-// examplePrograms are what runs examples that are configurations, with FILE for where one is.
+// examplePrograms are what runs examples that are configurations, with FILE for where one is, and LISTEN for its address
+// where the configuration does not have it.
 var examplePrograms = map[string][]string{
 	"nginx.conf":  {"nginx", "-e", "stderr", "-c", "FILE", "-g", "daemon off; pid FILE.pid;"},
 	"haproxy.cfg": {"haproxy", "-db", "-f", "FILE"},
 	"Caddyfile":   {"caddy", "run", "--config", "FILE", "--adapter", "caddyfile"},
+	"traefik.yml": {"traefik", "--entryPoints.web.address=LISTEN", "--providers.file.filename=FILE", "--global.checkNewVersion=false"},
 }
 
 // Program returns what runs an example: a proxy, or go, which builds it. It is empty for those that nothing here runs.
@@ -109,7 +112,7 @@ func (e Example) Start(ctx context.Context, file, program string) (p *Process, e
 		c = Command{Name: built}
 	default:
 		for _, a := range examplePrograms[e.Name][1:] {
-			c.Args = append(c.Args, strings.ReplaceAll(a, "FILE", file))
+			c.Args = append(c.Args, strings.NewReplacer("FILE", file, "LISTEN", e.Listen).Replace(a))
 		}
 	}
 	if e.Name == "Caddyfile" { // several run at once
@@ -122,8 +125,22 @@ func (e Example) Start(ctx context.Context, file, program string) (p *Process, e
 	if p, err = Start(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := p.AwaitListener(ctx, e.Listen); err != nil {
+	err = p.AwaitListener(ctx, e.Listen)
+	if err == nil && e.Name == "traefik.yml" { // it listens before it has read where requests go
+		err = p.AwaitFunc(ctx, "routes requests at "+e.Listen, func(ctx context.Context) bool { return routes(ctx, e.Listen) })
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return p, nil
+}
+
+// routes reports whether Traefik at an address knows where requests go.
+func routes(ctx context.Context, address string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/", nil)
+	if err != nil {
+		return false
+	}
+	resp, err := http.DefaultClient.Do(req)
+	return err == nil && resp.Body.Close() == nil && resp.StatusCode != http.StatusNotFound
 }
