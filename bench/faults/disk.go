@@ -15,14 +15,6 @@ func storeIsWell(s node.Status) bool { return s.Store == "ok" }
 
 func storeHasFailed(s node.Status) bool { return s.Store != "ok" }
 
-// cureStore restarts a node with a store that is well, as after a crash.
-func (r *run) cureStore(n *rig.Node) {
-	n.Args = nil
-	r.mark("%s restarts with a store that is well", n.Name)
-	r.kill(n)
-	r.start(n)
-}
-
 func fillDisk(r *run) {
 	for _, site := range []string{"a", "b"} {
 		n := r.counter(site)
@@ -67,23 +59,6 @@ const (
 	wellWithin = 5 * time.Second // once there is room again
 )
 
-// fillStore has a node run with a store that has room for so many bytes only, and
-// sees it come to the end of them: that a commit fails there is certain.
-func fillStore(r *run) {
-	n := r.mesh.Node("a2")
-	r.mark("%s restarts with a store for 2,000 bytes", n.Name)
-	r.restart(n, "--fault-store=full@2000")
-	id, began := r.idOf(n), time.Now()
-	r.await(n, time.Minute, "has a store that is full", storeHasFailed)
-	r.mark("the store of %s is full", n.Name)
-	from := record.Now() + int64(silenceWithin)
-	r.note("%s: full %.1f s after its start", n.Name, time.Since(began).Seconds())
-	r.sleep(healed)
-	r.silent = append(r.silent, silence{n.Name, id, from, record.Now()})
-	r.cureStore(n)
-	r.sleep(healed)
-}
-
 // silence is a span in which a node must give no ticket of its own: it could not
 // write down what these rest on.
 type silence struct {
@@ -111,36 +86,6 @@ func checkSilence(r *run) []string {
 	return nil
 }
 
-func slowDisk(r *run) {
-	n := r.mesh.Node("a2")
-	for _, d := range []time.Duration{50 * time.Millisecond, 500 * time.Millisecond, 5 * time.Second} {
-		r.mark("%s restarts with a store that takes %v", n.Name, d)
-		r.restart(n, "--fault-store=slow="+d.String())
-		r.sleep(healed)
-		r.cureStore(n)
-	}
-}
-
-func failDisk(r *run) {
-	n := r.mesh.Node("a2")
-	for _, nth := range []int{20, 200} {
-		r.mark("%s restarts with a store that fails at the %dth write", n.Name, nth)
-		r.restart(n, fmt.Sprintf("--fault-store=fail@%d", nth))
-		// The node makes itself a new store within seconds of the failure.
-		began := time.Now()
-		if n.Await(r.ctx, time.Minute, "has had a failure", func(s node.Status) bool { return s.StoreFailures > 0 }) != nil {
-			r.note("no write was the %dth within a minute", nth)
-		} else {
-			r.mark("%s has had a failed write, %.1f s after its start", n.Name, time.Since(began).Seconds())
-			began = time.Now()
-			r.await(n, 20*time.Second, "has a store again", storeIsWell)
-			r.note("%s: the %dth write failed, a new store %.1f s later", n.Name, nth, time.Since(began).Seconds())
-		}
-		r.sleep(healed)
-	}
-	r.cureStore(n)
-}
-
 func loseDisk(r *run) {
 	for _, name := range []string{"a2", "b1"} {
 		n := r.mesh.Node(name)
@@ -153,20 +98,4 @@ func loseDisk(r *run) {
 		}
 		r.sleep(healed)
 	}
-}
-
-// declareDead loses a disk and has the others share out what was on it.
-func declareDead(r *run) {
-	lost := r.mesh.Node("a2")
-	before := r.status(lost).Node
-	if is := r.rights(lost); is != nil {
-		r.note("a2 held %d places", is.Held.Places)
-	}
-	r.mark("a2 is killed, and its data directory lost")
-	r.lose(lost)
-	r.start(lost)
-	r.whole()
-	r.mark("b2 restarts, and is told that the old a2 is dead")
-	r.restart(r.mesh.Node("b2"), "--declare-dead="+before)
-	r.sleep(healed)
 }

@@ -76,7 +76,7 @@ const whichRun = "the scenarios whose whole name this expression matches"
 func listed(method string, some []scenario) string {
 	text := method + "\n"
 	for _, s := range some {
-		text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected+s.Skip)
+		text += fmt.Sprintf("\n  %-5s %s: %s", s.Name, s.Fault, s.Injected)
 	}
 	return text
 }
@@ -148,19 +148,13 @@ func runAll(ctx context.Context, s scenario, o options, m *measurement.Run) (bro
 	}
 	for trial := range trials {
 		began := time.Now()
-		var r *run
-		var err error
-		if s.Skip == "" {
-			if r, err = execute(ctx, s, o, trial); errors.Is(err, rig.ErrCannot) {
-				s.Skip = err.Error()
-			}
-		}
+		r, err := execute(ctx, s, o, trial)
 		if ctx.Err() != nil {
 			return broken
 		}
-		if s.Skip != "" {
+		if errors.Is(err, rig.ErrCannot) {
 			m.Add(row, measurement.Values{"skipped": 1})
-			m.Note("%s is skipped: %s", s.Name, s.Skip)
+			m.Note("%s is skipped: %v", s.Name, err)
 			return broken
 		}
 		values := measurement.Values{"broken": 0, "sec": time.Since(began).Seconds()}

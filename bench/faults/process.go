@@ -109,15 +109,3 @@ func shiftClock(by ...time.Duration) func(*run) {
 		r.sleep(healed)
 	}
 }
-
-func leaveForGood(r *run) {
-	n := r.mesh.Node("a2")
-	r.say("a2 restarts, to leave when it is stopped")
-	r.restart(n, "--on-stop=leave")
-	r.sleep(healed)
-	r.mark("a2 is stopped, and leaves")
-	began := time.Now()
-	r.stop(n)
-	r.note("a2 ended with code %d, %.1f s after the signal", n.Code(), time.Since(began).Seconds())
-	r.sleep(healed)
-}

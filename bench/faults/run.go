@@ -39,7 +39,6 @@ type scenario struct {
 	Settle   time.Duration       // how long rights may be on the move after it; 0: 10 s
 	Loses    bool                // rights go with a disk, and wait to be recovered
 	Trials   int                 // how often it is run, each time with a new mesh; 0: once
-	Skip     string              // why it is not run here
 }
 
 // roomArgs are the settings of the room that matter here.

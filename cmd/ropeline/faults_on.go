@@ -4,10 +4,6 @@ package main
 
 import (
 	"encoding/binary"
-	"fmt"
-	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -17,8 +13,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node"
-	"github.com/ropeline/ropeline/node/durable"
-	"github.com/ropeline/ropeline/node/durable/faultstore"
 	"github.com/ropeline/ropeline/node/ticket"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -27,25 +21,18 @@ import (
 type faults struct {
 	record string
 	skew   time.Duration
-	store  storeValue
 	writer *record.Writer // nil: nothing is put on record
 }
 
 func (f *faults) bind(fs *pflag.FlagSet) {
 	fs.StringVar(&f.record, "fault-record", "", "`file` to be made, for every ticket that a visitor is given")
 	fs.DurationVar(&f.skew, "fault-clock-skew", 0, "what the wall clock is ahead by")
-	fs.Var(&f.store, "fault-store", "what the disk does wrong: slow=500ms, fail@20 or full@100000")
 }
 
 // seams returns where the faults stand in a node.
 func (f *faults) seams() (to server.Seams) {
 	if f.skew != 0 {
 		to.Clock = func() time.Time { return time.Now().Add(f.skew) }
-	}
-	if f.store.faults != (faultstore.Faults{}) {
-		disk := faultstore.New(durable.Files{}, rand.Uint64())
-		disk.Set(f.store.faults)
-		to.Disk = disk
 	}
 	if f.writer != nil {
 		to.Rooms = func(of httpfront.Rooms, now func() time.Time) httpfront.Rooms {
@@ -54,36 +41,6 @@ func (f *faults) seams() (to server.Seams) {
 		to.Links = func(of node.Mesh) node.Mesh { return watchedLinks{of, f.writer} }
 	}
 	return to
-}
-
-// storeValue is a fault of the disk: slow=500ms, fail@20 (the 20th commit fails,
-// and whether it is on disk is left to chance), or full@100000 (bytes).
-type storeValue struct {
-	text   string
-	faults faultstore.Faults
-}
-
-func (v *storeValue) String() string { return v.text }
-func (v *storeValue) Type() string   { return "fault" }
-func (v *storeValue) Set(s string) (err error) {
-	v.text = s
-	if d, ok := strings.CutPrefix(s, "slow="); ok {
-		v.faults.Delay, err = time.ParseDuration(d)
-		return err
-	}
-	kind, number, _ := strings.Cut(s, "@")
-	n, err := strconv.Atoi(number)
-	switch {
-	case err != nil || n < 1:
-		return fmt.Errorf("%q is not allowed: slow=500ms, fail@20 or full@100000", s)
-	case kind == "fail":
-		v.faults.FailAt, v.faults.Outcome = n, faultstore.Maybe
-	case kind == "full":
-		v.faults.Room = n
-	default:
-		return fmt.Errorf("%q is not allowed: slow=500ms, fail@20 or full@100000", s)
-	}
-	return nil
 }
 
 // open opens the record, if there shall be one.

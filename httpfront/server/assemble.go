@@ -139,7 +139,6 @@ func (s *Server) newNode(rooms []room.Settings, follow *node.Cataloging) (*node.
 		AwaitPeers: await,
 		AwaitKnown: known,
 		Bootstrap:  &node.Bootstrap{Names: cfg.Rights.Bootstrap, Alone: cfg.Mesh.Listen == "", Older: s.older, Joined: s.joined},
-		Disk:       cfg.Seams.Disk,
 		Clock:      cfg.Seams.Clock,
 		Logger:     s.log,
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
-	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -174,7 +173,6 @@ type Signals struct {
 // Seams are where tests stand between the parts of a node. Nil is nothing.
 type Seams struct {
 	Clock func() time.Time // the wall clock of the node
-	Disk  durable.Disk     // where its store lies
 
 	// Rooms returns what the front asks in place of the node's rooms; now is the node's clock.
 	Rooms func(of httpfront.Rooms, now func() time.Time) httpfront.Rooms
