@@ -52,7 +52,7 @@ func TestHurtMeshKeepsItsPromises(t *testing.T) {
 			r.start(c)
 			r.pause(r.counter("a"), 2500*time.Millisecond)
 			r.whole()
-			r.cut(3*time.Second, "the sites are cut apart", func() error { return r.mesh.Net.CutSites("a", "b") })
+			r.cut(3*time.Second, "the sites are cut apart", func() error { return r.mesh.Net.CutSite("a") })
 		},
 	}
 	r, err := execute(t.Context(), s, testOptions(t, testPolicy), 0)
@@ -152,7 +152,7 @@ func TestNamespacesCutAndHeal(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	}
-	if err := n.CutSites("a", "b"); err != nil {
+	if err := n.CutSite("a"); err != nil {
 		t.Fatal(err)
 	}
 	sees("b1", 0)

@@ -32,7 +32,7 @@ func (r *run) heal() {
 
 func cutSites(d time.Duration) func(*run) {
 	return func(r *run) {
-		r.cut(d, "sites a and b are cut apart", func() error { return r.mesh.Net.CutSites("a", "b") })
+		r.cut(d, "sites a and b are cut apart", func() error { return r.mesh.Net.CutSite("a") })
 	}
 }
 

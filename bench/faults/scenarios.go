@@ -69,7 +69,7 @@ func scenarios() []scenario {
 		{Name: "F1", Fault: "uneven load, nothing else", Injected: "seven of eight visitors ask one node of five", Targets: uneven("a1", 28, "a2", "b1", "b2", "a3"), Length: 40 * time.Second, Check: checkFull},
 		{Name: "F1b", Fault: "all load at one site", Injected: "nobody asks the other site", Targets: []string{"a1", "a2", "a3"}, Length: 40 * time.Second, Check: checkFull},
 		{Name: "F2", Fault: "1, 5 and 20 % of packets lost, 5 % doubled, 5 % late by 100 ms, 20 ms of delay", Injected: "UDP proxies, every link", Script: bendLinks},
-		{Name: "F3", Fault: "the sites cut apart, then healed", Injected: "link between the routers taken down", Cuts: true, Script: cutSites(long)},
+		{Name: "F3", Fault: "the sites cut apart, then healed", Injected: "link between the sites taken down", Cuts: true, Script: cutSites(long)},
 		{Name: "F3b", Fault: "a node cut off inside its site, then healed", Injected: "its port at the switch taken down", Cuts: true, Script: cutNode(long)},
 		{Name: "F3c", Fault: "the site's counter cut off inside its site, then healed", Injected: "its port at the switch taken down", Cuts: true, Script: cutCounter(long)},
 		{Name: "F3d", Fault: "a node cut off inside its site, sessions go on without a right", Injected: "as F3b, with --on-partition open", Room: openRoom, Cuts: true, Script: cutNode(long), Check: checkBorrowed},

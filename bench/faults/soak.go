@@ -155,7 +155,7 @@ func (r *run) spoil(count map[string]int) (better func()) {
 		kind, what string
 		come       func()
 	}{
-		{"cut", "the sites are cut apart", func() { rig.Must(net.CutSites("a", "b")) }},
+		{"cut", "the sites are cut apart", func() { rig.Must(net.CutSite("a")) }},
 		{"cut", a + " is cut off", func() { rig.Must(net.CutNode(a)) }},
 		{"cut", "nothing that " + a + " sends reaches " + b, func() { rig.Must(net.CutOneWay(a, b)) }},
 		{"bend", fmt.Sprintf("links lose %.1f %%", 100*loss), func() { rig.Must(net.Shape(udp.Bent(loss))) }},

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,34 +21,27 @@ import (
 	"github.com/ropeline/ropeline/bench/rig/udp"
 )
 
-// Namespaces is a network of namespaces: one per node, and one per site that
-// holds the site's switch and routes to the other sites.
+// Namespaces is a network of namespaces: one per node, and one that has the switch of each site and one more, which
+// joins them.
 //
-//	site a                                            site b
-//	a1 ── eth0 ─┐                                 ┌─ eth0 ── b1
-//	a2 ── eth0 ─┴─ switch · router a ─ link ─ router b · switch
+//	site a                                       site b
+//	a1 ── eth0 ─┐                            ┌─ eth0 ── b1
+//	a2 ── eth0 ─┴─ switch ─ link ─ core ─ link ─ switch
 //
-// A cut between sites takes the link down; a node is cut off at the port of its
-// switch; what shall be lost in one direction meets a blackhole route.
+// A site is cut off at its link, a node at the port of its switch; what shall be lost in one direction meets a
+// blackhole route.
 type Namespaces struct {
 	prefix string // of every name; holds our process id
+	hub    string // the namespace of the switches
 
 	mu    sync.Mutex // guards the following
-	sites []*siteNet
+	sites []string
 	nodes map[string]*nodeNet
 	at    map[string]string // namespace by HTTP address
 	undo  []string          // commands that heal
 }
 
-type siteNet struct {
-	name   string
-	number int // of its /24
-	router string
-	ports  int
-}
-
 type nodeNet struct {
-	site      *siteNet
 	namespace string
 	ip        string
 	port      string // its end at the switch
@@ -66,12 +60,19 @@ func NewNamespaces() (*Namespaces, error) {
 		return nil, fmt.Errorf("%w: network namespaces need the command ip of iproute2", ErrCannot)
 	}
 	sweep()
-	n := &Namespaces{prefix: "rl" + strconv.Itoa(os.Getpid()), nodes: map[string]*nodeNet{}, at: map[string]string{}}
-	probe := n.prefix + "probe"
-	if err := tryIP("netns add %s", probe); err != nil {
+	prefix := "rl" + strconv.Itoa(os.Getpid())
+	n := &Namespaces{prefix: prefix, hub: prefix + "hub", nodes: map[string]*nodeNet{}, at: map[string]string{}}
+	if err := tryIP("netns add %s", n.hub); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCannot, err)
 	}
-	return n, tryIP("netns del %s", probe)
+	err := Try(func() {
+		ip("-n %s link add core type bridge", n.hub)
+		ip("-n %s link set core up", n.hub)
+	})
+	if err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
 }
 
 var ours = regexp.MustCompile(`^rl(\d+)`)
@@ -98,48 +99,17 @@ func ip(format string, args ...any) {
 
 func tryIP(format string, args ...any) error { return Try(func() { ip(format, args...) }) }
 
-// siteLocked returns a site's network, and makes it and its links if it is new.
-func (n *Namespaces) siteLocked(name string) *siteNet {
-	for _, s := range n.sites {
-		if s.name == name {
-			return s
-		}
+// siteLocked makes a site's switch and link if it is new.
+func (n *Namespaces) siteLocked(name string) {
+	if slices.Contains(n.sites, name) {
+		return
 	}
-	s := &siteNet{name: name, number: len(n.sites) + 1, router: n.prefix + "r" + name}
-	n.sites = append(n.sites, s)
-	ip("netns add %s", s.router)
-	ip("-n %s link set lo up", s.router)
-	ip("-n %s link add sw type bridge", s.router)
-	ip("-n %s addr add 10.77.%d.1/24 dev sw", s.router, s.number)
-	ip("-n %s link set sw up", s.router)
-	Must(inside(s.router, func() error {
-		return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0)
-	}))
-	for _, other := range n.sites[:len(n.sites)-1] {
-		link(other, s)
-	}
-	return s
-}
-
-// link joins two routers by a link of its own.
-func link(a, b *siteNet) {
-	net := fmt.Sprintf("10.78.%d", a.number*16+b.number)
-	ip("link add to%s netns %s type veth peer name to%s netns %s", b.name, a.router, a.name, b.router)
-	ip("-n %s addr add %s.1/24 dev to%s", a.router, net, b.name)
-	ip("-n %s addr add %s.2/24 dev to%s", b.router, net, a.name)
-	ip("-n %s link set to%s up", a.router, b.name)
-	ip("-n %s link set to%s up", b.router, a.name)
-	ip("-n %s route add %s", a.router, a.to(b))
-	ip("-n %s route add %s", b.router, b.to(a))
-}
-
-// to is the route to another site. The end of a link at the site that was there before is the first.
-func (s *siteNet) to(other *siteNet) string {
-	link, end := s.number*16+other.number, 2
-	if s.number > other.number {
-		link, end = other.number*16+s.number, 1
-	}
-	return fmt.Sprintf("10.77.%d.0/24 via 10.78.%d.%d", other.number, link, end)
+	n.sites = append(n.sites, name)
+	ip("-n %s link add sw%s type bridge", n.hub, name)
+	ip("-n %s link set sw%s up", n.hub, name)
+	ip("-n %s link add link%s type veth peer name core%[2]s", n.hub, name)
+	ip("-n %s link set link%s master sw%[2]s up", n.hub, name)
+	ip("-n %s link set core%s master core up", n.hub, name)
 }
 
 // Join implements Network. Names of sites and nodes are short: the kernel allows
@@ -148,14 +118,10 @@ func (n *Namespaces) Join(name, site string) (p Place, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	err = Try(func() {
-		s := n.siteLocked(site)
-		s.ports++
-		node := &nodeNet{
-			site: s, namespace: n.prefix + name, port: "port" + name,
-			ip: fmt.Sprintf("10.77.%d.%d", s.number, s.ports+1),
-		}
+		n.siteLocked(site)
+		number := len(n.nodes) + 1
+		node := &nodeNet{namespace: n.prefix + name, port: "port" + name, ip: fmt.Sprintf("10.77.0.%d", number)}
 		n.nodes[name] = node
-		number := len(n.nodes)
 		p = Place{
 			HTTP:      fmt.Sprintf("127.0.0.1:%d", 8100+number), // differ, so that they tell which namespace is meant
 			Admin:     fmt.Sprintf("127.0.0.1:%d", 9100+number),
@@ -165,11 +131,10 @@ func (n *Namespaces) Join(name, site string) (p Place, err error) {
 		n.at[p.HTTP], n.at[p.Admin] = node.namespace, node.namespace
 		ip("netns add %s", node.namespace)
 		ip("-n %s link set lo up", node.namespace)
-		ip("link add eth0 netns %s type veth peer name %s netns %s", node.namespace, node.port, s.router)
-		ip("-n %s link set %s master sw up", s.router, node.port)
+		ip("link add eth0 netns %s type veth peer name %s netns %s", node.namespace, node.port, n.hub)
+		ip("-n %s link set %s master sw%s up", n.hub, node.port, site)
 		ip("-n %s addr add %s/24 dev eth0", node.namespace, node.ip)
 		ip("-n %s link set eth0 up", node.namespace)
-		ip("-n %s route add default via 10.77.%d.1", node.namespace, s.number)
 	})
 	return p, err
 }
@@ -228,42 +193,32 @@ func enterAnd(namespace string, f func() error) error {
 	return f()
 }
 
-// doLocked runs a command and remembers what undoes it, in this order.
-func (n *Namespaces) doLocked(command string, undo ...string) error {
+// doLocked runs a command and remembers what undoes it.
+func (n *Namespaces) doLocked(command, undo string) error {
 	if err := tryIP("%s", command); err != nil {
 		return err
 	}
-	n.undo = append(n.undo, undo...)
+	n.undo = append(n.undo, undo)
 	return nil
 }
 
-// CutSites implements Network.
-func (n *Namespaces) CutSites(a, b string) error {
+// CutSite implements Network.
+func (n *Namespaces) CutSite(name string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	of := map[string]*siteNet{}
-	for _, s := range n.sites {
-		of[s.name] = s
-	}
-	site, other := of[a], of[b]
-	if site == nil || other == nil {
-		return fmt.Errorf("cut sites %s and %s: there is no such site", a, b)
-	}
-	// The kernel forgets the routes through a link that is taken down here; at
-	// the other end of it they stay, without a carrier.
-	return n.doLocked(fmt.Sprintf("-n %s link set to%s down", site.router, b),
-		fmt.Sprintf("-n %s link set to%s up", site.router, b), fmt.Sprintf("-n %s route replace %s", site.router, site.to(other)))
+	return n.takeDownLocked("link" + name)
 }
 
 // CutNode implements Network.
 func (n *Namespaces) CutNode(name string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	node := n.nodes[name]
-	if node == nil {
-		return fmt.Errorf("cut node %s: there is no such node", name)
-	}
-	return n.doLocked(fmt.Sprintf("-n %s link set %s down", node.site.router, node.port), fmt.Sprintf("-n %s link set %s up", node.site.router, node.port))
+	return n.takeDownLocked("port" + name)
+}
+
+// takeDownLocked takes down an interface of the hub.
+func (n *Namespaces) takeDownLocked(name string) error {
+	return n.doLocked(fmt.Sprintf("-n %s link set %s down", n.hub, name), fmt.Sprintf("-n %s link set %s up", n.hub, name))
 }
 
 // CutOneWay implements Network.
@@ -299,13 +254,10 @@ func (n *Namespaces) Heal() error {
 func (n *Namespaces) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var errs []error
+	errs := []error{tryIP("netns del %s", n.hub)}
 	for _, node := range n.nodes {
 		errs = append(errs, tryIP("netns del %s", node.namespace))
 	}
-	for _, s := range n.sites {
-		errs = append(errs, tryIP("netns del %s", s.router))
-	}
-	n.nodes, n.sites = nil, nil
+	n.nodes = nil
 	return errors.Join(errs...)
 }

@@ -41,8 +41,8 @@ type Network interface {
 	// Listen opens a port next to a node, on its own loopback.
 	Listen(name string) (net.Listener, error)
 
-	// CutSites cuts all that goes between two sites.
-	CutSites(a, b string) error
+	// CutSite cuts a site off from all others.
+	CutSite(name string) error
 	// CutNode cuts a node off from all others.
 	CutNode(name string) error
 	// CutOneWay loses what one node sends to another, and nothing else.
@@ -130,11 +130,9 @@ func (n *Loopback) Dial(ctx context.Context, network, address string) (net.Conn,
 // Listen implements Network.
 func (n *Loopback) Listen(string) (net.Listener, error) { return net.Listen("tcp4", "127.0.0.1:0") }
 
-// CutSites implements Network.
-func (n *Loopback) CutSites(a, b string) error {
-	return n.cutWhere(func(from, to string) bool {
-		return n.sites[from] == a && n.sites[to] == b || n.sites[from] == b && n.sites[to] == a
-	})
+// CutSite implements Network.
+func (n *Loopback) CutSite(name string) error {
+	return n.cutWhere(func(from, to string) bool { return (n.sites[from] == name) != (n.sites[to] == name) })
 }
 
 // CutNode implements Network.
