@@ -5,6 +5,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,7 +123,7 @@ func TestNamespacesCutAndHeal(t *testing.T) {
 	if err != nil {
 		t.Skip(err)
 	}
-	m, err := rig.NewMesh(rig.Config{Binary: built, Dir: t.TempDir(), Names: []string{"a1", "a2", "b1"}, Args: wideRoom.args("even"), Origin: new(origin)}, n)
+	m, err := rig.NewMesh(rig.Config{Binary: built, Dir: t.TempDir(), Names: []string{"a1", "a2", "b1"}, Args: wideRoom.args("even"), Origin: http.HandlerFunc(shop)}, n)
 	if err != nil {
 		t.Fatal(err)
 	}

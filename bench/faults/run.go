@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,12 +79,11 @@ func (r roomArgs) args(policy string) []string {
 type run struct {
 	scenario
 	options
-	ctx    context.Context
-	mesh   *rig.Mesh
-	origin *origin
-	front  *balancer // nil: none
-	trial  int       // which of several runs this is, from 0
-	rng    *rand.Rand
+	ctx   context.Context
+	mesh  *rig.Mesh
+	front *balancer // nil: none
+	trial int       // which of several runs this is, from 0
+	rng   *rand.Rand
 
 	limits check.Limits // that operators have set
 	marks  []int64      // when faults came
@@ -117,9 +117,9 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 	if err != nil {
 		return nil, err
 	}
-	r := &run{scenario: s, options: o, ctx: ctx, begun: time.Now(), origin: new(origin), trial: trial, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
+	r := &run{scenario: s, options: o, ctx: ctx, begun: time.Now(), trial: trial, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
 	r.limits = check.Limits{{Active: s.Room.active, PerMinute: s.Room.perMinute}}
-	c := rig.Config{Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: r.origin}
+	c := rig.Config{Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: http.HandlerFunc(shop)}
 	r.mesh, err = rig.NewMesh(c, network)
 	if err != nil {
 		return nil, err
@@ -148,6 +148,12 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 		defer r.front.stop()
 	}
 	return r, r.suffer(o.seed + uint64(trial))
+}
+
+// shop is the site behind the mesh.
+func shop(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	io.WriteString(w, "<!doctype html><html lang=en><title>The shop</title><h1>Welcome</h1></html>")
 }
 
 // suffer drives visitors through the mesh while the script hurts it, and judges: also a run that

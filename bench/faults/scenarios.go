@@ -21,14 +21,6 @@ var (
 // openRoom is fullRoom, but for who comes from beyond a cut.
 var openRoom = roomArgs{active: 200, perMinute: 2100, session: 3 * time.Second, onPartition: partitionOpen}
 
-// patientRoom has sessions that outlast an answer that never comes and all that a
-// client does for want of it, and visitors who stay, so that requests come to the
-// origin although the room is full.
-var (
-	patientRoom  = roomArgs{active: 600, perMinute: 2100, session: 30 * time.Second}
-	patientCrowd = load.Crowd{Burst: 250, Spread: 3 * time.Second, Rate: 20, Stay: time.Minute, Think: 2 * time.Second, Patience: 15 * time.Second}
-)
-
 // busyRoom is always full as well, and its visitors wait for long: who loses a place, or a
 // session, notices.
 var (
@@ -89,7 +81,6 @@ func scenarios() []scenario {
 		{Name: "F12f", Fault: "a data directory copied, and a supervisor that starts the refused node again and again", Injected: "as F12b; the original started three times", Script: cloneDisk(3), Check: checkTwins},
 		{Name: "F12g", Fault: "a data directory rolled back by two starts", Injected: "as F12c; the copy is from two starts before", Script: rollBack(2), Check: checkRolledBack},
 		{Name: "F13", Fault: "one node crashes in a loop", Injected: "kill −9 every 2 s for " + long.String(), Script: crashLoop(long)},
-		{Name: "F18", Fault: "the origin fails, hangs, is slow", Injected: "status 500, no answer, 10 MB in 2 s for one request of 20; 8 s each, in any order", Room: patientRoom, Crowd: patientCrowd, Script: sickOrigin},
 		{Name: "L1", Fault: "the limit raised, and the node that makes the rights leaves for good", Injected: "PATCH at one node, then an order to leave to another as soon as that has made them", Nodes: three, Room: raisedRoom, Crowd: raisedCrowd, Targets: three[1:], Script: raiseAndLeave(false), Trials: 3},
 		{Name: "L1b", Fault: "the same, and it is killed when its heir has its rights", Injected: "as L1, then kill −9", Nodes: three, Room: raisedRoom, Crowd: raisedCrowd, Targets: three[1:], Script: raiseAndLeave(true), Loses: true, Trials: 3},
 		{Name: "L2", Fault: "the limit lowered and raised, each time at another node, room full", Injected: "PATCH to a half, one and a half, a quarter, the whole", Script: lowerAndRaise, Settle: 20 * time.Second},

@@ -50,7 +50,7 @@ func soakArgs(skew time.Duration) []string {
 }
 
 // ailment is one kind of fault that a node can have. Meanwhile something may be wrong
-// around it, too, unless it is alone.
+// with the network, too, unless it is alone.
 type ailment struct {
 	kind  string
 	often int // compared with the others
@@ -94,7 +94,7 @@ func ailments(disks bool) []ailment {
 	return all
 }
 
-// soak has nodes fall ill in turn. In a third of all rounds something is wrong around the nodes instead, in another
+// soak has nodes fall ill in turn. In a third of all rounds something is wrong with the network instead, in another
 // third at the same time.
 func soak(d time.Duration) func(*run) {
 	return func(r *run) {
@@ -108,13 +108,13 @@ func soak(d time.Duration) func(*run) {
 				r.rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 			}
 			a := deck[0]
-			around := r.rng.IntN(3) // 0: only around the nodes, 1: only at a node, 2: both
-			better := func() {}
-			if around != 1 && !a.alone {
-				better = r.spoil(count)
+			which := r.rng.IntN(3) // 0: only the network, 1: only a node, 2: both
+			heal := func() {}
+			if which != 1 && !a.alone {
+				heal = r.spoil(count)
 			}
 			cure := func() {}
-			if around != 0 || a.alone {
+			if which != 0 || a.alone {
 				deck = deck[1:]
 				n := r.victim()
 				r.mark("%s: %s", n.Name, a.kind)
@@ -122,7 +122,7 @@ func soak(d time.Duration) func(*run) {
 				cure = a.come(r, n)
 			}
 			r.sleep(r.between(time.Second, 8*time.Second))
-			better() // first: it may keep a node from being well
+			heal() // first: it may keep a node from being well
 			cure()
 			rig.Must(r.mesh.Await(r.ctx, time.Minute))
 			r.sleep(r.between(time.Second, 5*time.Second))
@@ -145,9 +145,8 @@ func (r *run) victim() *rig.Node {
 	return n
 }
 
-// spoil has something be wrong with the network or the site until it is called off. The site fails for as many
-// visitors as the machine can hold the connections and carry the bytes of.
-func (r *run) spoil(count map[string]int) (better func()) {
+// spoil has something be wrong with the network until it is called off.
+func (r *run) spoil(count map[string]int) (heal func()) {
 	i, n := r.rng.IntN(len(r.Nodes)), len(r.Nodes)
 	a, b := r.Nodes[i], r.Nodes[(i+1+r.rng.IntN(n-1))%n]
 	net, loss := r.mesh.Net, 0.1*r.rng.Float64()
@@ -159,16 +158,10 @@ func (r *run) spoil(count map[string]int) (better func()) {
 		{"cut", a + " is cut off", func() { rig.Must(net.CutNode(a)) }},
 		{"cut", "nothing that " + a + " sends reaches " + b, func() { rig.Must(net.CutOneWay(a, b)) }},
 		{"bend", fmt.Sprintf("links lose %.1f %%", 100*loss), func() { rig.Must(net.Shape(udp.Bent(loss))) }},
-		{"origin", "the origin answers with 500", func() { r.origin.be(fails, 1) }},
-		{"origin", "the origin hangs, for one of 50 visitors", func() { r.origin.be(hangs, 50) }},
-		{"origin", "the origin is slow, for one of 500 visitors", func() { r.origin.be(slow, 500) }},
 	}
 	is := all[r.rng.IntN(len(all))]
 	r.mark("%s", is.what)
 	count[is.kind]++
 	is.come()
-	return func() {
-		r.origin.be(well, 1)
-		rig.Must(net.Heal())
-	}
+	return func() { rig.Must(net.Heal()) }
 }
