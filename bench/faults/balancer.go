@@ -4,138 +4,98 @@ package faults
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httputil"
+	"os"
+	"path/filepath"
 	"slices"
-	"sync/atomic"
-	"time"
+	"strconv"
+	"strings"
 
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// probeEvery is how often the balancer asks nodes whether they take visitors.
-const probeEvery = 100 * time.Millisecond
-
-// balancer is what operators have in front of their nodes: it deals requests out in turn
-// to those whose /readyz says yes, and gives a request that could not be delivered, or was
-// answered 503, to the next. Unlike visitors who know all nodes it sees when a node comes and goes.
+// balancer is what operators have in front of their nodes: a HAProxy that asks /readyz ten times a second, deals
+// requests out in turn, and gives to the next node what it could not deliver or what was answered 503. Unlike visitors
+// who know all nodes it sees when a node comes and goes.
 type balancer struct {
-	ctx      context.Context // until when nodes are asked
-	addr     string
-	stop     func()
-	next     atomic.Uint64
-	last     atomic.Pointer[error] // why a request had no answer
-	backends atomic.Pointer[[]*backend]
+	*rig.Process
+	addr  string
+	stats string // the socket at which it tells its statistics
 }
 
-// why tells why a request had no answer, if one had none whose visitor had not left.
-func (b *balancer) why() string {
-	if last := b.last.Load(); last != nil {
-		return fmt.Sprintf(" (%v)", *last)
+// balancerConfig is as docs/operating.md has it.
+const balancerConfig = `
+global
+ nbthread 1
+ maxconn 4096
+ stats socket %s
+defaults
+ mode http
+ timeout connect 1s
+ timeout client 1m
+ timeout server 1m
+ timeout check 3s
+ option redispatch 1
+ retries 5
+ retry-on conn-failure 503
+frontend visitors
+ bind %s
+ default_backend nodes
+backend nodes
+ balance roundrobin
+ option httpchk GET /readyz
+ default-server inter 100ms fall 1 rise 1
+`
+
+// startBalancer starts one in front of nodes, of which some may come later. Its files are in dir.
+func startBalancer(ctx context.Context, dir string, nodes []*rig.Node) (*balancer, error) {
+	if missing := rig.Missing("haproxy"); missing != nil {
+		return nil, fmt.Errorf("%w: %s is not there", rig.ErrCannot, missing[0])
 	}
-	return ""
-}
-
-// backend is one node as the balancer knows it.
-type backend struct {
-	node   *rig.Node
-	ready  atomic.Bool
-	served atomic.Int64 // requests
-	failed atomic.Int64 // requests without an answer
-}
-
-// newBalancer serves on a port of its own until stop is called, and asks nodes until ctx ends. It waits until they
-// are ready.
-func newBalancer(ctx context.Context, nodes []*rig.Node) (b *balancer, err error) {
-	b = &balancer{ctx: ctx}
-	b.backends.Store(new([]*backend))
-	for _, n := range nodes {
-		for k := b.add(n); !k.ready.Load() && ctx.Err() == nil; {
-			time.Sleep(10 * time.Millisecond)
-		}
-	}
-	b.addr, b.stop, err = rig.Serve(&http.Server{Handler: &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { // the transport says where to
-			r.SetXForwarded()
-			r.Out.Host = r.In.Host
-		},
-		Transport: b,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			if !errors.Is(err, context.Canceled) {
-				b.last.Store(&err)
-			}
-			w.WriteHeader(http.StatusBadGateway)
-		},
-	}}, "")
-	return b, err
-}
-
-// add has a node be asked from now on, and be given requests once it is ready.
-func (b *balancer) add(n *rig.Node) *backend {
-	k := &backend{node: n}
-	all := append(slices.Clone(*b.backends.Load()), k)
-	b.backends.Store(&all)
-	go k.probe(b.ctx) // ends with the run
-	return k
-}
-
-func (k *backend) probe(ctx context.Context) {
-	client := http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	for ctx.Err() == nil {
-		resp, err := client.Get("http://" + k.node.Place.Admin + "/readyz")
-		if err == nil {
-			_ = resp.Body.Close()
-		}
-		k.ready.Store(err == nil && resp.StatusCode == http.StatusOK)
-		_ = rig.Sleep(ctx, probeEvery) // the loop sees why it woke
-	}
-}
-
-// RoundTrip sends a request to the node whose turn it is, and to the next if no connection
-// to that can be had. A request that has reached a node is not sent again.
-func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
-	all := *b.backends.Load()
-	first, err := b.next.Add(1), errors.New("no node is ready")
-	for i := range all {
-		k := all[(first+uint64(i))%uint64(len(all))]
-		if !k.ready.Load() {
-			continue
-		}
-		var resp *http.Response
-		if resp, err = k.send(r); err == nil {
-			return resp, nil
-		}
-		if op, ok := errors.AsType[*net.OpError](err); !errors.Is(err, errNotServing) && (!ok || op.Op != "dial") {
-			k.failed.Add(1)
-			return nil, err
-		}
-		k.ready.Store(false) // until it says that it is
-	}
-	return nil, err
-}
-
-// errNotServing is a node that answers, and says that it takes nobody: one that has just
-// started, before it was asked.
-var errNotServing = errors.New("the node takes no visitors")
-
-// transports keep connections to nodes open.
-var transports = &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: time.Minute}
-
-func (k *backend) send(r *http.Request) (*http.Response, error) {
-	out := r.Clone(r.Context())
-	out.URL.Scheme, out.URL.Host = "http", k.node.Place.HTTP
-	resp, err := transports.RoundTrip(out)
+	addr, err := rig.Free()
 	if err != nil {
 		return nil, err
 	}
-	if resp.StatusCode == http.StatusServiceUnavailable {
-		_, err := io.Copy(io.Discard, resp.Body)
-		return nil, errors.Join(errNotServing, err, resp.Body.Close())
+	b := &balancer{addr: addr, stats: filepath.Join(dir, "haproxy.sock")}
+	config := fmt.Appendf(nil, balancerConfig, b.stats, addr)
+	for _, n := range nodes {
+		_, port, _ := strings.Cut(n.Place.Admin, ":")
+		config = fmt.Appendf(config, " server %s %s check port %s\n", n.Name, n.Place.HTTP, port)
 	}
-	k.served.Add(1)
-	return resp, nil
+	file := filepath.Join(dir, "haproxy.cfg")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		return nil, err
+	}
+	if b.Process, err = rig.Start(ctx, rig.Command{Name: "haproxy", Args: []string{"-db", "-f", file}}); err != nil {
+		return nil, err
+	}
+	if err := b.AwaitListener(ctx, addr); err != nil {
+		return nil, errors.Join(err, b.Stop())
+	}
+	return b, nil
 }
+
+// count returns what the balancer has counted of each node so far, by the name of a column of its statistics.
+func (b *balancer) count(column string) map[string]int {
+	c := rig.Got(net.Dial("unix", b.stats))
+	defer c.Close()
+	rig.Got(io.WriteString(c, "show stat\n"))
+	rows := rig.Got(csv.NewReader(c).ReadAll())
+	at, counts := slices.Index(rows[0], column), map[string]int{}
+	for _, row := range rows {
+		if row[0] == "nodes" && row[1] != "BACKEND" {
+			counts[row[1]] = rig.Got(strconv.Atoi(row[at]))
+		}
+	}
+	return counts
+}
+
+// Columns of its statistics.
+const (
+	statRequests = "stot"
+	statFailed   = "eresp" // a node was asked, and its answer did not come or broke off
+)

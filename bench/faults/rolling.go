@@ -61,21 +61,21 @@ func rollingKill(working time.Duration) func(*run) {
 	}
 }
 
-// grow adds a node to a site that is under load, and tells when it has its part.
+// grow starts a node of a site that is under load, and tells when it has its part.
 func grow(r *run) {
-	n := rig.Got(r.mesh.Add("a4"))
-	r.mark("a4 is started")
+	n := r.mesh.Node(r.Later)
+	r.mark("%s is started", n.Name)
 	began := time.Now()
-	k := r.front.add(n)
 	r.start(n)
 	ready := time.Since(began)
 	full := 1 / float64(len(r.mesh.Nodes))
-	const window, every = time.Second, 20 * time.Millisecond
-	var past [int(window / every)][2]int64 // requests to it and to all, since the window began
+	const window, every = time.Second, 100 * time.Millisecond
+	var past [int(window / every)][2]int // requests to it and to all, since the window began
 	for i := 0; ; i++ {
-		now := [2]int64{k.served.Load(), 0}
-		for _, other := range *r.front.backends.Load() {
-			now[1] += other.served.Load()
+		counts := r.front.count(statRequests)
+		now := [2]int{counts[n.Name], 0}
+		for _, requests := range counts {
+			now[1] += requests
 		}
 		at := &past[i%len(past)]
 		if mine, all := now[0]-at[0], now[1]-at[1]; i >= len(past) && float64(mine) >= 0.9*full*float64(max(1, all)) {
@@ -83,13 +83,13 @@ func grow(r *run) {
 		}
 		*at = now
 		if time.Since(began) > 20*time.Second {
-			rig.Must(fmt.Errorf("a4 never had its part of the requests, %.0f %%", 100*full))
+			rig.Must(fmt.Errorf("%s never had its part of the requests, %.0f %%", n.Name, 100*full))
 		}
 		r.sleep(every)
 	}
 	r.grown = time.Since(began)
-	r.note("a4 was ready %.1f s after its start, and had its part of the requests (%.0f %%, over %v) after %.1f s",
-		ready.Seconds(), 100*full, window, r.grown.Seconds())
+	r.note("%s was ready %.1f s after its start, and had its part of the requests (%.0f %%, over %v) after %.1f s",
+		n.Name, ready.Seconds(), 100*full, window, r.grown.Seconds())
 	r.sleep(turnOver)
 }
 
@@ -97,7 +97,7 @@ func grow(r *run) {
 // its part in time, and to let visitors in.
 func checkGrown(r *run) (wrong []string) {
 	entered, first := 0, int64(0)
-	for e := range r.events("a4") {
+	for e := range r.events(r.Later) {
 		if e.Kind != record.Entered {
 			continue
 		}
@@ -106,11 +106,11 @@ func checkGrown(r *run) (wrong []string) {
 		}
 	}
 	if entered == 0 {
-		return []string{"a4 let nobody in"}
+		return []string{r.Later + " let nobody in"}
 	}
-	r.note("a4 let %d visitors in, the first %.1f s after its start", entered, time.Duration(first-r.marks[0]).Seconds())
+	r.note("%s let %d visitors in, the first %.1f s after its start", r.Later, entered, time.Duration(first-r.marks[0]).Seconds())
 	if r.grown > takesPart {
-		wrong = append(wrong, fmt.Sprintf("a4 had its part of the requests after %.1f s, want %v", r.grown.Seconds(), takesPart))
+		wrong = append(wrong, fmt.Sprintf("%s had its part of the requests after %.1f s, want %v", r.Later, r.grown.Seconds(), takesPart))
 	}
 	return append(wrong, checkNothingLost(r)...)
 }
@@ -126,7 +126,7 @@ func shrink(r *run) {
 // checkNothingLost is for what is done in good order: every request has an answer, every
 // visitor keeps place and session.
 func checkNothingLost(r *run) []string {
-	r.note("%d requests, %d of them without an answer or with a 5xx%s", r.loaded.Requests, r.loaded.Errors, r.front.why())
+	r.note("%d requests, %d of them without an answer or with a 5xx", r.loaded.Requests, r.loaded.Errors)
 	return r.lost(0)
 }
 
@@ -134,10 +134,10 @@ func checkNothingLost(r *run) []string {
 // nothing else.
 func checkInFlight(r *run) []string {
 	broken := 0
-	for _, k := range *r.front.backends.Load() {
-		broken += int(k.failed.Load())
+	for _, n := range r.front.count(statFailed) {
+		broken += n
 	}
-	r.note("%d requests, %d without an answer or with a 5xx, of which %d were at a node when it was killed%s", r.loaded.Requests, r.loaded.Errors, broken, r.front.why())
+	r.note("%d requests, %d without an answer or with a 5xx, of which %d were at a node when it was killed", r.loaded.Requests, r.loaded.Errors, broken)
 	return r.lost(broken)
 }
 

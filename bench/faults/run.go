@@ -30,6 +30,7 @@ type scenario struct {
 	Crowd    load.Crowd
 	Targets  []string            // whom visitors ask, in turn; nil: every node
 	Balanced bool                // visitors ask a balancer, and know of no node
+	Later    string              // a node that the balancer knows of, and that the script starts
 	Cuts     bool                // real links are cut where the machine allows it
 	Disk     int64               // a small file system of so many bytes for each data directory
 	Args     []string            // for every node, besides the room
@@ -139,13 +140,16 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 		return r, err
 	}
 	r.say("mesh of %d nodes, through %s", len(s.Nodes), through)
-	if s.Balanced {
-		asked, stop := context.WithCancel(ctx)
-		defer stop()
-		if r.front, err = newBalancer(asked, r.mesh.Nodes); err != nil {
+	if s.Later != "" {
+		if _, err := r.mesh.Add(s.Later); err != nil {
 			return r, err
 		}
-		defer r.front.stop()
+	}
+	if s.Balanced {
+		if r.front, err = startBalancer(ctx, dir, r.mesh.Nodes); err != nil {
+			return r, err
+		}
+		defer func() { _ = r.front.Stop() }() // it has nothing to lose
 	}
 	return r, r.suffer(o.seed + uint64(trial))
 }

@@ -86,7 +86,7 @@ func scenarios() []scenario {
 		{Name: "L2", Fault: "the limit lowered and raised, each time at another node, room full", Injected: "PATCH to a half, one and a half, a quarter, the whole", Script: lowerAndRaise, Settle: 20 * time.Second},
 		{Name: "R1", Fault: "all nodes restarted, one after the other", Injected: "SIGTERM with --drain-delay, started again, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Args: drain, Script: rolling(15 * time.Second), Check: checkNothingLost},
 		{Name: "R1b", Fault: "all nodes killed and restarted, one after the other", Injected: "kill −9, started again, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Script: rollingKill(15 * time.Second), Check: checkInFlight},
-		{Name: "R2", Fault: "a node added to a site under load", Injected: "started, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Script: grow, Check: checkGrown},
+		{Name: "R2", Fault: "a node added to a site under load", Injected: "started, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Later: "a4", Script: grow, Check: checkGrown},
 		{Name: "R3", Fault: "a node taken out of a site under load", Injected: "SIGTERM with --on-stop leave and --drain-delay, behind a balancer", Room: busyRoom, Crowd: busyCrowd, Balanced: true, Args: append(drain, "--on-stop=leave"), Script: shrink, Check: checkNothingLost},
 	}
 	for i := range all {
