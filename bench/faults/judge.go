@@ -67,8 +67,8 @@ func judge(sources []record.Source, room roomArgs, limits check.Limits) (*findin
 	if f.tickets.Given == 0 {
 		f.broken = append(f.broken, "no ticket was given at all")
 	}
-	if n := f.active.PeakBorrowed; n > 0 && room.onPartition != partitionOpen {
-		f.broken = append(f.broken, fmt.Sprintf("%d sessions were borrowed at one time, in a room that does not allow it", n))
+	if n := f.active.Borrowed; n > 0 {
+		f.broken = append(f.broken, fmt.Sprintf("%d sessions were borrowed, in a room that does not allow it", n))
 	}
 	if a := &f.active; a.Beyond > 0 {
 		f.strict = append(f.strict, fmt.Sprintf("%d active at one time, %v in all above the limit of %d", a.Allowed+a.Beyond, a.Over.Round(time.Millisecond), a.Allowed))

@@ -76,12 +76,7 @@ func (r *run) mateOf(n *rig.Node) *rig.Node {
 func (r *run) cut(d time.Duration, what string, cut func() error) {
 	r.mark("%s for %v", what, d)
 	rig.Must(cut())
-	for end := time.Now().Add(d); time.Now().Before(end); {
-		r.sleep(250 * time.Millisecond)
-		if r.Room.onPartition == partitionOpen {
-			r.shown = max(r.shown, r.borrowed())
-		}
-	}
+	r.sleep(d)
 	var seen []string // to show that a cut is one
 	for _, n := range r.mesh.Nodes {
 		if s, err := n.Status(r.ctx); err == nil {
@@ -90,29 +85,4 @@ func (r *run) cut(d time.Duration, what string, cut func() error) {
 	}
 	r.note("peers alive during the cut: %s", strings.Join(seen, ", "))
 	r.heal()
-}
-
-// borrowed returns how many sessions without a right the nodes show.
-func (r *run) borrowed() (all int64) {
-	for _, n := range r.mesh.Nodes {
-		if is := r.rights(n); is != nil {
-			all += is.Borrowed
-		}
-	}
-	return all
-}
-
-// checkBorrowed: who goes on without a right is shown for as long as that lasts. A
-// session that is repaid counts as borrowed in the records until it ends, so these
-// may have more than were shown at any moment.
-func checkBorrowed(r *run) []string {
-	r.note("the nodes showed %d borrowed sessions at one time", r.shown)
-	switch {
-	case !r.strict(): // others have no rights, and nothing to borrow
-	case r.found.active.PeakBorrowed == 0:
-		return []string{"no session was borrowed: this has shown nothing"}
-	case r.shown == 0:
-		return []string{fmt.Sprintf("%d sessions were borrowed at one time, and no node showed one", r.found.active.PeakBorrowed)}
-	}
-	return nil
 }

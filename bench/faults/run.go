@@ -47,12 +47,8 @@ type scenario struct {
 type roomArgs struct {
 	active, perMinute int
 	session           time.Duration
-	once              bool   // sessions are not renewed
-	onPartition       string // "": hold
+	once              bool // sessions are not renewed
 }
-
-// partitionOpen lets sessions go on without a right.
-const partitionOpen = "open"
 
 // extends is for how long a request makes a session last; 0: it does not.
 func (r roomArgs) extends() time.Duration {
@@ -66,9 +62,6 @@ func (r roomArgs) args(policy string) []string {
 	a := []string{
 		"--policy", policy, "--total-active-users", fmt.Sprint(r.active), "--new-users-per-minute", fmt.Sprint(r.perMinute),
 		"--session-duration", r.session.String(), "--refresh-interval", "1s", "--bucket-span", "1s",
-	}
-	if r.onPartition != "" {
-		a = append(a, "--on-partition", r.onPartition)
 	}
 	if r.once {
 		a = append(a, "--disable-session-renewal")
@@ -91,7 +84,6 @@ type run struct {
 	outage *outage
 	silent []silence
 	twins  *twins
-	shown  int64 // the most borrowed sessions that nodes showed at one time
 	seen   []string
 	loaded load.Report
 	found  *findings

@@ -15,18 +15,17 @@ import (
 // from which each takes one that comes back when the session is over: a call may take
 // its place as late as when its answer leaves, which is when its visitor counts here.
 type Active struct {
-	Limits       Limits        // of one room; nil: none
-	Peak         int           // the most at one time, without borrowed ones
-	PeakBorrowed int           // the most borrowed ones at one time
-	Beyond       int           // the most that came in, or went on by another right, beyond the greatest limit in force
-	Allowed      int           // that limit
-	Over         time.Duration // for how long there were more than that
+	Limits   Limits        // of one room; nil: none
+	Peak     int           // the most at one time
+	Borrowed int           // how often a session was borrowed, or went on like that
+	Beyond   int           // the most that came in, or went on by another right, beyond the greatest limit in force
+	Allowed  int           // that limit
+	Over     time.Duration // for how long there were more than that
 
-	in       holders[seat]
-	borrowed map[seat]bool
-	now      int64
-	began    map[seat]int64 // sessions, where limits change: those that are over may go on yet
-	bound    int            // what was in force when somebody came in beyond it; 0: nobody has
+	in    holders[seat]
+	now   int64
+	began map[seat]int64 // sessions, where limits change: those that are over may go on yet
+	bound int            // what was in force when somebody came in beyond it; 0: nobody has
 }
 
 type seat struct {
@@ -40,36 +39,29 @@ func (a *Active) Add(at record.Located) {
 	a.Until(e.At)
 	k := seat{e.Room, e.Visitor}
 	switch e.Kind {
-	case record.Entered, record.Reanchored, record.Renewed, record.Borrowed:
+	case record.Borrowed:
+		a.Borrowed++
+	case record.Entered, record.Reanchored, record.Renewed:
 		old, is := a.in.until[k]
 		end := max(old, e.Ends())
 		if end <= e.At && !is {
 			return
 		}
-		if a.borrowed == nil {
-			a.borrowed = map[seat]bool{}
-		}
-		if delete(a.borrowed, k); e.Kind == record.Borrowed {
-			a.borrowed[k] = true
-		}
 		a.in.set(k, end)
 		a.judge(a.begins(k, e), e.At)
 	case record.Ended:
 		delete(a.in.until, k)
-		delete(a.borrowed, k)
 	}
 	a.Peak = max(a.Peak, a.Now())
-	a.PeakBorrowed = max(a.PeakBorrowed, len(a.borrowed))
 }
 
-// Now returns how many are on the site, without borrowed ones.
-func (a *Active) Now() int { return len(a.in.until) - len(a.borrowed) }
+// Now returns how many are on the site.
+func (a *Active) Now() int { return len(a.in.until) }
 
 // Until lets time pass.
 func (a *Active) Until(now int64) {
-	for k, at := range a.in.over(now) {
+	for _, at := range a.in.over(now) {
 		a.pass(at)
-		delete(a.borrowed, k)
 	}
 	a.pass(now)
 }
