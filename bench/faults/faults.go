@@ -46,23 +46,20 @@ var units = []measurement.Unit{
 // Entries are the measurements: each a choice of scenarios.
 func Entries() []measurement.Entry {
 	const method = "Real processes on links that can be cut, with visitors who come all the time. Each node puts every ticket on record; afterwards the records of all are merged in true time and checked. As root it cuts real links."
-	policy := func(f *pflag.FlagSet, o *options) { f.StringVar(&o.policy, "policy", "escrow", "policy of the room") }
 	each := func(name, question, which string, trials int, quick ...string) measurement.Entry {
 		some, _ := choose(scenarios(), which) // which are named here, and there
 		return entry(name, question, listed(method, some), quick, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
-			policy(f, o)
 			pattern := f.String("run", which, whichRun)
-			f.IntVar(&o.trials, "trials", trials, "try those scenarios so often that are tried several times, and repeat other faults at least so often; 0: as often as each wants")
+			f.IntVar(&o.trials, "trials", trials, "try those scenarios so often that are tried several times; 0: as often as each wants")
 			return func() ([]scenario, error) { return choose(scenarios(), *pattern) }
 		})
 	}
 	return []measurement.Entry{
-		each("faults", "What does a mesh do when it is hurt in every way that is known?", "F.*", 0, "run=F3b"),
+		each("faults", "What does a mesh do when its processes, links, disks and clocks fail?", "F.*", 0, "run=F3b"),
 		each("changed-limits", "Does the limit hold where it is changed while the room is full?", "L.*", 0),
 		each("rolling", "Does anybody notice a restart of all nodes, or nodes that come and go?", "R.*", 0, "run=R3"),
 		each("killed-counter", "How long until tickets flow again when the site's counter is killed?", "F5", 50, "trials=1"),
-		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=45s"}, func(f *pflag.FlagSet, o *options) func() ([]scenario, error) {
-			policy(f, o)
+		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=45s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{soakScenario(*lasts)}, nil }
 		}),
@@ -86,7 +83,7 @@ func entry(name, question, method string, quick []string, bind func(*pflag.FlagS
 		Name: name, Page: "faults.md", Question: question, Method: method, Units: units, Quick: quick,
 		Bounds: []measurement.Bound{measurement.NothingBroken},
 		New: func(f *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-			var o options
+			o := options{policy: escrow}
 			chosen := bind(f, &o)
 			f.Uint64Var(&o.seed, "seed", 1, "visitors, losses and the order of faults follow from it")
 			return func(ctx context.Context, r *measurement.Run) error {

@@ -29,9 +29,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// testPolicy is the policy that promises what is checked.
-const testPolicy = "escrow"
-
 func testOptions(t *testing.T, policy string) options {
 	return options{binary: built, dir: t.TempDir(), policy: policy, seed: 1, loopback: true, out: t.Output()}
 }
@@ -57,7 +54,7 @@ func TestHurtMeshKeepsItsPromises(t *testing.T) {
 			r.cut(3*time.Second, "the sites are cut apart", func() error { return r.mesh.Net.CutSite("a") })
 		},
 	}
-	r, err := execute(t.Context(), s, testOptions(t, testPolicy), 0)
+	r, err := execute(t.Context(), s, testOptions(t, escrow), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +81,7 @@ func TestRollingRestartLosesNobody(t *testing.T) {
 		Crowd:  load.Crowd{Burst: 60, Spread: 2 * time.Second, Rate: 4, Stay: 4 * time.Second, Think: 500 * time.Millisecond},
 		Script: rolling(3 * time.Second), Check: checkNothingLost,
 	}
-	r, err := execute(t.Context(), s, testOptions(t, testPolicy), 0)
+	r, err := execute(t.Context(), s, testOptions(t, escrow), 0)
 	if errors.Is(err, rig.ErrCannot) {
 		t.Skip(err)
 	}

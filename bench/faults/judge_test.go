@@ -47,7 +47,7 @@ func TestRoomHasToGetFull(t *testing.T) {
 		{200, 201, 0, "count as taken"},
 		{194, 194, 1, "lost their session"},
 	} {
-		r := &run{options: options{policy: testPolicy, out: t.Output()}, found: &findings{taken: check.Taken{Peak: of.taken}}}
+		r := &run{options: options{policy: escrow, out: t.Output()}, found: &findings{taken: check.Taken{Peak: of.taken}}}
 		r.Room, r.loaded.SessionsLost = roomArgs{active: 200}, of.lost
 		wrong := strings.Join(checkFull(r), "; ")
 		if (wrong == "") != (of.want == "") || !strings.Contains(wrong, of.want) {

@@ -9,10 +9,6 @@ import (
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// times returns how often a fault is repeated: n, unless more trials are asked
-// for.
-func (r *run) times(n int) int { return max(n, r.trials) }
-
 func (r *run) anyNode() *rig.Node { return r.mesh.Nodes[r.rng.IntN(len(r.mesh.Nodes))] }
 
 func (r *run) between(lo, hi time.Duration) time.Duration {
@@ -20,7 +16,7 @@ func (r *run) between(lo, hi time.Duration) time.Duration {
 }
 
 func killAny(r *run) {
-	for range r.times(8) {
+	for range 8 {
 		n := r.anyNode()
 		r.mark("%s is killed", n.Name)
 		r.kill(n)
@@ -65,7 +61,7 @@ func (r *run) pause(n *rig.Node, d time.Duration) {
 }
 
 func pauseAny(r *run) {
-	for range r.times(12) {
+	for range 12 {
 		r.pause(r.anyNode(), r.between(200*time.Millisecond, 3*time.Second))
 		r.sleep(500 * time.Millisecond)
 	}

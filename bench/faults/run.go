@@ -227,7 +227,10 @@ func (r *run) load(seed uint64) load.Config {
 }
 
 // strict reports whether the policy promises that no limit is passed.
-func (r *run) strict() bool { return r.policy == "escrow" }
+func (r *run) strict() bool { return r.policy == escrow }
+
+// escrow is the policy of measurements. Tests have others, to see that what is checked is found.
+const escrow = "escrow"
 
 // broken returns what must not have happened.
 func (r *run) broken() []string {
