@@ -86,8 +86,6 @@ func runFrontEnd(ctx context.Context, o options, fe frontEnd) (column, error) {
 	whole, open := cases(), openCases()
 	if fe.closed {
 		whole, open = append(whole, open...), nil
-	} else {
-		open = append(hostileCases(), open...)
 	}
 	err := runCases(ctx, o, fe, whole, seen)
 	if len(open) > 0 && !errors.Is(err, errNotHere) {

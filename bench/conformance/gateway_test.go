@@ -21,7 +21,7 @@ func TestGatewayExample(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			var some []testCase
-			for _, c := range cases() {
+			for _, c := range append(cases(), hostileCases()...) {
 				if !c.hurts {
 					some = append(some, c)
 				}

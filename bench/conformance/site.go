@@ -5,10 +5,8 @@ import (
 	"encoding/base64"
 	"io"
 	"log"
-	"maps"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -111,22 +109,4 @@ func (s *site) take(host string) []asked {
 	a := s.asked[host]
 	delete(s.asked, host)
 	return a
-}
-
-// hosts returns the hosts, as they were written, for which the site was asked since they
-// were taken.
-func (s *site) hosts() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.asked))
-}
-
-// refused returns how many requests have come since it was called last that net/http
-// refused, as not every server does.
-func (s *site) refused() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	n := s.begun - s.taken
-	s.begun, s.taken = 0, 0
-	return n
 }

@@ -89,8 +89,6 @@ const (
 
 	byRule note = "The field that `country-header` names is the visitor's here. A node reads it in questions only [if it is told](#countries) that the proxy replaces it."
 
-	anyWay note = "Some such requests get the page, and others are refused or closed. None reaches what the room guards, also with the example set to let everybody in where no node answers, and who is in is served afterwards."
-
 	byPost note = "The site asks a node to, [by `POST /revoke`](#ending-sessions). Its answers do not pass through a node, so a field in them would not be seen."
 )
 

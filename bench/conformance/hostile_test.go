@@ -5,24 +5,47 @@ package conformance
 import (
 	"bufio"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
 )
 
-// hostileCases are those of visitors who want in without a place. They run with the
-// examples as they are, and as they let everybody in where no node answers: nothing that a
-// visitor sends may be taken for that.
+// hostileCases are those of visitors who want in without a place: each room is full.
 func hostileCases() []testCase {
 	return []testCase{
-		{id: "fields", what: "with more fields than fit, room full", places: 1, notes: []note{anyWay}, run: manyFields},
-		{id: "large", what: "with fields that are too large, room full", places: 1, notes: []note{anyWay}, run: largeFields},
-		{id: "bytes", what: "with bytes that no field may hold, room full", places: 1, notes: []note{anyWay}, run: strangeBytes},
-		{id: "names", what: "naming several hosts, room full", places: 1, notes: []note{anyWay}, run: severalHosts},
-		{id: "half", what: "closing its half of the connection after the question, room full", places: 1, notes: []note{anyWay}, run: halfCloses},
+		{id: "fields", what: "with more fields than fit", places: 1, run: manyFields},
+		{id: "large", what: "with fields that are too large", places: 1, run: largeFields},
+		{id: "bytes", what: "with bytes that no field may hold", places: 1, run: strangeBytes},
+		{id: "names", what: "naming several hosts", places: 1, run: severalHosts},
+		{id: "half", what: "closing its half of the connection after the question", places: 1, run: halfCloses},
+	}
+}
+
+// TestHostileVisitorsAreKeptOut runs them with the examples as they are, and as they let everybody in where no node
+// answers: nothing that a visitor sends may be taken for that.
+func TestHostileVisitorsAreKeptOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs real proxies")
+	}
+	for _, open := range []bool{false, true} {
+		t.Run(fmt.Sprintf("open %v", open), func(t *testing.T) {
+			eachProxy(t, options{binary: built(t), open: open}, func(t *testing.T, o options, fe frontEnd) {
+				err := runCases(t.Context(), o, fe, hostileCases(), column{fe, map[string]string{}})
+				if errors.Is(err, errNotHere) {
+					t.Skip(err)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }
 
@@ -160,4 +183,22 @@ func (t *try) say(request string, half bool) string {
 		rig.Must(err)
 	}
 	return ""
+}
+
+// hosts returns the hosts, as they were written, for which the site was asked since they
+// were taken.
+func (s *site) hosts() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.asked))
+}
+
+// refused returns how many requests have come since it was called last that net/http
+// refused, as not every server does.
+func (s *site) refused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.begun - s.taken
+	s.begun, s.taken = 0, 0
+	return n
 }
