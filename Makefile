@@ -44,7 +44,7 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 # and simulations. The race detector has nothing to find there, and takes five times as long; one
 # simulation is run with it all the same.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
-  bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/sim/plot bench/story bench/sweep bench/virtual)
+  bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/story bench/sweep bench/virtual)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
 MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin ./bench/footprint
 CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
@@ -175,11 +175,6 @@ SWEEPS ?= 10000
 .PHONY: sweep
 sweep: ropeline-bench #+ each policy in SWEEPS schedules (10000) of a crowd, cuts and their ends at random moments: the worst in docs/policies.md
 	./ropeline-bench run sweep --set n=$(SWEEPS) --docs docs
-
-# The command lines are those that the page shows.
-.PHONY: heatmaps
-heatmaps: ropeline-bench #+ waits by minute of arrival, fifo and random: the pictures in docs/img
-	sed -n 's/^ropeline-bench \(simulate .* --plot docs\/img .*\)$$/.\/ropeline-bench \1/p' docs/simulator.md | bash -eux
 
 SOAK ?= 60m
 SEED ?= 1

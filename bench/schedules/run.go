@@ -160,11 +160,11 @@ func (t *tally) add(o outcome) {
 	r := o.result
 	t.runs++
 	t.work += o.took
-	t.virtual += time.Duration(r.Speed.Virtual * float64(time.Second))
+	t.virtual += time.Duration(r.Simulated * float64(time.Second))
 	t.admitted += r.LetIn + r.Requeued
 	t.reanchored += r.Reanchored
 	t.borrowed += r.Borrowed
-	t.faults += len(r.Faults)
+	t.faults += len(o.cfg.Faults)
 	if r.PeakActive >= o.cfg.Room.TotalActiveUsers {
 		t.full++
 	}

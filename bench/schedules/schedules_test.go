@@ -264,7 +264,7 @@ func TestCommandRefuses(t *testing.T) {
 
 // TestFailuresSayHowToRunThemAgain prints an outcome that nobody ran.
 func TestFailuresSayHowToRunThemAgain(t *testing.T) {
-	o := outcome{story: "heir leaves", cfg: draw(17), result: &sim.Result{Speed: &sim.Speed{}}, took: time.Second}
+	o := outcome{story: "heir leaves", cfg: draw(17), result: new(sim.Result), took: time.Second}
 	o.cfg.LeaveOut = ticket.Fence
 	for range 2 * shownViolations {
 		o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.OverLimit, Text: "one too many"})
@@ -282,7 +282,7 @@ func TestFailuresSayHowToRunThemAgain(t *testing.T) {
 	}
 	total := newTally()
 	total.add(o)
-	total.add(outcome{cfg: o.cfg, result: &sim.Result{Speed: &sim.Speed{}}})
+	total.add(outcome{cfg: o.cfg, result: new(sim.Result)})
 	if !slices.Equal(byCount(total.kinds), []string{"`over_limit` (1)", "`rights_lost` (1)"}) || total.failed != 1 || total.runs != 2 {
 		t.Errorf("got %v, %d failed of %d", total.kinds, total.failed, total.runs)
 	}

@@ -22,7 +22,6 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 	}
 	if v.stale && !a.Admit {
 		// Whatever it says is about a pass that the browser has a newer one for.
-		s.f.Refused++
 		v.due = s.now + retryAfter
 		s.plan(i)
 		return
@@ -30,7 +29,6 @@ func (s *sim) answer(i int32, m *machine, a *node.Verdict) {
 	if a.Admit {
 		s.inFact(v, m, a)
 	} else {
-		s.f.Refused++
 		s.outInFact(v, m, a)
 	}
 	if s.cfg.Lost > 0 && v.dice.unit() < s.cfg.Lost {
@@ -93,7 +91,6 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 			s.anchor(v, anchor)
 		}
 		if !v.active {
-			s.f.Revived++
 			s.comeIn(v)
 			s.oracle.enter()
 		}
@@ -305,7 +302,7 @@ func (s *sim) waited(v *visitor) {
 	s.waits = append(s.waits, wait{came: v.came, in: s.now, queued: v.queued})
 	if v.known {
 		off := float64(v.said) - float64(s.now-v.asked)/float64(minute)
-		s.estimates.RecordValue(int64(max(off, -off)*estimateUnit + 0.5))
+		s.estimates = append(s.estimates, max(off, -off))
 	}
 }
 

@@ -90,10 +90,6 @@ type Config struct {
 	// Trace, if not nil, gets a line about each fault, start, admission and change of
 	// rights, for people. What cannot be written is lost.
 	Trace io.Writer `json:"-"`
-
-	// Progress, if not nil, is called now and then with the part of the visitors
-	// that are through, 0 … 1. It must not block.
-	Progress func(done float64) `json:"-"`
 }
 
 // Limits of a Config.

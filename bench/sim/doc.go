@@ -8,10 +8,9 @@
 // really inside, who really waits and since when, and compares.
 //
 // The same [Config] gives the same [Result], to the byte, on machines of one
-// architecture (GOARCH) and with any number of cores; only [Result.Speed]
-// differs. Others may round the last digit of a floating-point number in another
-// way. Several runs may go on at once: they share nothing. One run uses one
-// goroutine.
+// architecture (GOARCH) and with any number of cores. Others may round the last
+// digit of a floating-point number in another way. Several runs may go on at once:
+// they share nothing. One run uses one goroutine.
 //
 // DESIGN.md says what is modelled, what is not, and how each figure is defined.
 package sim

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math"
 	"time"
 )
 
@@ -129,17 +128,12 @@ func (s *sim) sample() {
 	}
 	s.stepArrivals = 0
 	s.checkEnd()
-	if s.cfg.Progress != nil {
-		s.cfg.Progress(min(1, float64(s.people.come-s.people.here)/math.Max(1, float64(s.expected))))
-	}
 	s.heap.add(s.now+int64(PointEvery), samples, 0, 0)
 }
 
 func (s *sim) point() Point {
-	o := s.oracle
 	p := Point{
-		At: seconds(s.now), Arrivals: s.stepArrivals, Active: o.active, Waiting: o.waiting,
-		Limit: o.limits.active, Minute: o.recent.n, PerMin: o.limits.minute,
+		At: seconds(s.now), Arrivals: s.stepArrivals, Active: s.oracle.active,
 		BySite: append([]int(nil), s.bySite...),
 	}
 	for _, m := range s.machines {
@@ -150,7 +144,7 @@ func (s *sim) point() Point {
 	for i := range s.machines {
 		m := s.machines[(len(s.series)+i)%len(s.machines)]
 		if m.answers() {
-			p.Seen, p.SeenWait = m.brain.seen()
+			p.Seen, _ = m.brain.seen()
 			break
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // that, no more than nodes have minted.
 
 // excesses are the largest ones, as parts of what they go beyond.
-type excesses struct{ active, minute, mintedActive, mintedMinute float64 }
+type excesses struct{ active, minute float64 }
 
 func excess(n, limit int64) float64 { return max(0, float64(n-limit)/float64(max(1, limit))) }
 
@@ -76,7 +76,6 @@ func (s *sim) passed(number uint8, m *machine) {
 		return
 	}
 	minted := s.mintedNow(number).Places
-	s.over.mintedActive = max(s.over.mintedActive, excess(int64(a.inside), minted))
 	over := int64(a.inside) - minted
 	switch {
 	case over <= 0 || !l.strict || s.unbound():
@@ -109,9 +108,7 @@ func (s *sim) admitted(number uint8, m *machine) {
 	if n <= a.minted.Rate {
 		return
 	}
-	minted := s.mintedNow(number).Rate
-	s.over.mintedMinute = max(s.over.mintedMinute, excess(n, minted))
-	if n > minted && s.rights.strict {
+	if n > s.mintedNow(number).Rate && s.rights.strict {
 		s.violate(OverMintedRate, m, fmt.Sprintf("%d were let in within 60 s, %d rights are minted", n, a.minted.Rate))
 	}
 }

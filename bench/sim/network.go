@@ -147,7 +147,7 @@ func (s *sim) receive(m *machine, l letter) {
 	peer := replica.Peer{ID: from.id, Boot: l.boot, Site: from.site, Ready: sender.brain != nil && sender.brain.ready()}
 	out, err := m.brain.receive(peer, l.m, m.clock.at(s.now))
 	if err != nil {
-		s.refusedMessages++
+		s.f.MessagesRefused++
 	}
 	s.post(m, out)
 	s.note(m)

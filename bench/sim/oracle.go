@@ -22,11 +22,11 @@ type oracle struct {
 	active  int // may be let pass
 	busy    int // these, and who was let pass less than a session ago
 	waiting int
-	recent  admissions
+	recent  []int64 // when somebody was let in within the last minute
 
 	limits limits
 
-	peakActive, peakWaiting, peakMinute int
+	peakActive, peakMinute int
 
 	idle   float64 // ns × part of the limit that lay idle
 	queued float64 // ns in which somebody waited and the room was open
@@ -89,9 +89,9 @@ func (o *oracle) advance(to int64) {
 // pass lets time pass under the same limits. Each admission that leaves the last
 // minute on the way may make a place.
 func (o *oracle) pass(to int64) {
-	for o.recent.n > 0 && o.recent.oldest()+minute <= to {
-		o.span(o.recent.oldest() + minute)
-		o.recent.drop()
+	for len(o.recent) > 0 && o.recent[0]+minute <= to {
+		o.span(o.recent[0] + minute)
+		o.recent = o.recent[1:]
 	}
 	o.span(to)
 }
@@ -121,7 +121,7 @@ func (o *oracle) free() (places, limit int) {
 		return 0, o.limits.active
 	}
 	places, limit = o.limits.active-o.busy, o.limits.active
-	if byRate := o.limits.minute - o.recent.n; byRate < places {
+	if byRate := o.limits.minute - len(o.recent); byRate < places {
 		places, limit = byRate, o.limits.minute
 	}
 	return max(0, places), limit
@@ -151,10 +151,7 @@ func (o *oracle) rank(came int64) int64 {
 }
 
 // wait adds somebody to those who wait (n is 1), or takes somebody away.
-func (o *oracle) wait(n int) {
-	o.waiting += n
-	o.peakWaiting = max(o.peakWaiting, o.waiting)
-}
+func (o *oracle) wait(n int) { o.waiting += n }
 
 // admit counts a new session.
 func (o *oracle) admit() {
@@ -165,8 +162,8 @@ func (o *oracle) admit() {
 
 // again counts another ticket for somebody who is inside.
 func (o *oracle) again() {
-	o.recent.add(o.now)
-	o.peakMinute = max(o.peakMinute, o.recent.n)
+	o.recent = append(o.recent, o.now)
+	o.peakMinute = max(o.peakMinute, len(o.recent))
 }
 
 // enter counts somebody who is inside, by a new session or by one that had ended.
@@ -180,33 +177,3 @@ func (o *oracle) use(n int) { o.busy += n }
 
 // leave counts the end of a session.
 func (o *oracle) leave() { o.active-- }
-
-// admissions is a queue of times in a ring.
-type admissions struct {
-	times    []int64
-	first, n int
-}
-
-func (a *admissions) oldest() int64 { return a.times[a.first] }
-
-func (a *admissions) add(at int64) {
-	if a.n == len(a.times) {
-		wider := make([]int64, max(64, 2*len(a.times)))
-		k := copy(wider, a.times[a.first:])
-		copy(wider[k:], a.times[:a.first])
-		a.times, a.first = wider, 0
-	}
-	i := a.first + a.n
-	if i >= len(a.times) {
-		i -= len(a.times)
-	}
-	a.times[i] = at
-	a.n++
-}
-
-func (a *admissions) drop() {
-	if a.first++; a.first == len(a.times) {
-		a.first = 0
-	}
-	a.n--
-}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,13 +35,13 @@ func TestOracleSlidingMinute(t *testing.T) {
 		t.Errorf("three within 3 s: peak %d", o.peakMinute)
 	}
 	o.at(118*sec-1, func() {
-		if o.recent.n != 3 {
-			t.Errorf("%d within the minute just before the first one leaves it", o.recent.n)
+		if len(o.recent) != 3 {
+			t.Errorf("%d within the minute just before the first one leaves it", len(o.recent))
 		}
 	})
 	o.at(118*sec, func() {
-		if o.recent.n != 2 {
-			t.Errorf("%d within the minute when the first one leaves it", o.recent.n)
+		if len(o.recent) != 2 {
+			t.Errorf("%d within the minute when the first one leaves it", len(o.recent))
 		}
 	})
 }
@@ -106,51 +107,36 @@ func TestOracleClosedRoomIsNotIdle(t *testing.T) {
 	}
 }
 
-func TestAdmissionsAreAQueue(t *testing.T) {
-	var a admissions
-	next := int64(0)
-	for i := range int64(1000) {
-		a.add(i)
-		if i%3 != 0 {
-			if a.oldest() != next {
-				t.Fatalf("oldest is %d, want %d", a.oldest(), next)
-			}
-			a.drop()
-			next++
-		}
+func TestWaitsAndArrivals(t *testing.T) {
+	figures := func(waits ...wait) (f Figures) {
+		f.sumWaits(waits)
+		return f
 	}
-	if a.n != 1000-int(next) {
-		t.Errorf("%d are left, want %d", a.n, 1000-next)
-	}
-}
-
-func TestWaitsByArrival(t *testing.T) {
 	var line []wait
 	for i := range int64(600) {
 		came := i * sec
 		line = append(line, wait{came: came, in: came + 3*came/10 + 20*sec})
 	}
-	w := byArrival(line)
-	if w.R2 != 1 || w.Correlation != 1 || math.Abs(w.Slope-18) > 1e-6 || len(w.Rows) != 10 || w.Rows[0].Visitors != 60 {
-		t.Errorf("waits that grow by 18 s per minute: R² %v, correlation %v, slope %v, %d rows", w.R2, w.Correlation, w.Slope, len(w.Rows))
+	// Sixty waits of a minute are 0.3 s apart.
+	if f := figures(line...); f.WaitR2 != 1 || f.WaitCorrelation != 1 || math.Abs(f.WaitSpread-0.3*math.Sqrt((60*60-1)/12.0)) > 1e-3 {
+		t.Errorf("waits that grow by 18 s per minute: R² %v, correlation %v, %v s inside a minute", f.WaitR2, f.WaitCorrelation, f.WaitSpread)
+	} else if f.WaitP50 != 20+0.3*299 || f.WaitP99 != 20+0.3*593 || f.WaitMax != 20+0.3*599 {
+		t.Errorf("half wait for %v s, 99 of 100 for %v s, the last one for %v s", f.WaitP50, f.WaitP99, f.WaitMax)
 	}
-	if got := w.Rows[9].Mean; math.Abs(got-(0.3*569.5+20)) > 0.01 {
-		t.Errorf("mean of the last minute is %v", got)
+	slices.Reverse(line)
+	for i := range line {
+		line[i].in -= line[i].came
+		line[i].came = int64(i) * sec
+		line[i].in += line[i].came
 	}
-	sum := 0
-	for _, row := range w.Rows {
-		for _, n := range row.Counts {
-			sum += n
-		}
+	if f := figures(line...); f.WaitCorrelation != -1 || f.WaitR2 != 1 {
+		t.Errorf("waits that become shorter: R² %v, correlation %v", f.WaitR2, f.WaitCorrelation)
 	}
-	if sum != len(line) {
-		t.Errorf("the steps hold %d of %d", sum, len(line))
+	if f := figures(); f != (Figures{}) {
+		t.Errorf("nobody: %+v", f)
 	}
-	if w := byArrival(nil); len(w.Rows) != 0 || w.R2 != 0 {
-		t.Errorf("nobody: %+v", w)
-	}
-	same := byArrival([]wait{{0, 5 * sec, true}, {70 * sec, 75 * sec, true}})
-	if same.Correlation != 0 || same.Within != 0 || same.Rows[1].Counts[5] != 1 {
+	same := figures(wait{0, 5 * sec, true}, wait{70 * sec, 75 * sec, true})
+	if same.WaitCorrelation != 0 || same.WaitSpread != 0 || same.WaitP90 != 5 {
 		t.Errorf("equal waits: %+v", same)
 	}
 }

@@ -117,12 +117,12 @@ func (r *registry) roomID(number uint8) crdt.RoomID {
 // account is what must hold in one room.
 type account struct {
 	minted   ticket.Amount
-	made     bool  // again, and somebody is to mint in it
-	minter   int32 // who has minted or burned last, by identity, from 1; 0: nobody
-	inside   int   // may be let pass
-	free     int   // let in while the limit did not bind; beside these
-	borrowed int   // of those, whose pass says so
-	recent   admissions
+	made     bool    // again, and somebody is to mint in it
+	minter   int32   // who has minted or burned last, by identity, from 1; 0: nobody
+	inside   int     // may be let pass
+	free     int     // let in while the limit did not bind; beside these
+	borrowed int     // of those, whose pass says so
+	recent   []int64 // when somebody was let in within the last minute
 }
 
 // account returns that of a room.
@@ -136,16 +136,16 @@ func (l *ledgers) account(room uint8) *account {
 // admitted counts a new session of a room.
 func (l *ledgers) admitted(room uint8, now int64) {
 	a := l.account(room)
-	a.recent.add(now)
+	a.recent = append(a.recent, now)
 	a.lately(now)
 }
 
 // lately returns how many were let in within the last minute.
 func (a *account) lately(now int64) int {
-	for a.recent.n > 0 && a.recent.oldest()+minute <= now {
-		a.recent.drop()
+	for len(a.recent) > 0 && a.recent[0]+minute <= now {
+		a.recent = a.recent[1:]
 	}
-	return a.recent.n
+	return len(a.recent)
 }
 
 // lately returns how many were let in within the last minute by all rooms together, of which

@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
@@ -32,7 +31,6 @@ type ledgers struct {
 	settled  bool // at the end of the run everything must add up
 	last     []rights
 	accounts []*account        // by number of the room
-	moved    int64             // places that have left a node
 	used     map[uint64]uint64 // which session has which ticket, both hashed
 	sessions map[uint64]int64  // that anybody was ever let in by, hashed; when first
 	unheard  map[uint64]int64  // the same, by an answer that came too late
@@ -71,8 +69,6 @@ func (s *sim) note(m *machine) {
 	if is.makes {
 		s.made(m, number)
 	}
-	l.moved += max(0, was.held.Places-is.held.Places)
-	s.f.PeakBorrowed = max(s.f.PeakBorrowed, int(is.borrowed))
 	if s.cfg.Trace != nil && is != *was {
 		s.trace(m, "holds %v, minted %v of %v under %v, %d borrowed", is.held, is.mine, is.minted, is.limit, is.borrowed)
 	}
@@ -216,9 +212,4 @@ func (s *sim) unsettled() (kind, text string) {
 		return RightsLost, text
 	}
 	return "", ""
-}
-
-// movedPer returns how many places changed hands per minute until now.
-func (l *ledgers) movedPer(span time.Duration) float64 {
-	return round(share(float64(l.moved), span.Minutes()), 2)
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/HdrHistogram/hdrhistogram-go"
-
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/room"
@@ -54,14 +52,12 @@ type sim struct {
 	over         excesses
 	series       []Point
 	violations   []Violation
-	estimates    *hdrhistogram.Histogram // of errors, in parts of a minute
+	estimates    []float64 // how far off the waits were that visitors were told, in minutes
 	stepArrivals int
 
-	refusedMessages int
-	peers           []replica.Peer // scratch
-	lists           lists
+	peers []replica.Peer // scratch
+	lists lists
 
-	expected     int                 // who will have come in all, for Progress
 	remakes      map[int32]*remaking // by fault
 	arrivalsLeft bool
 	quietFrom    int64 // when the last fault is over
@@ -87,40 +83,23 @@ func run(ctx context.Context, cfg Config, brains newBrain) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	start := time.Now()
 	s := newSim(cfg, brains)
 	next, stop := iter.Pull(cfg.Arrivals.Times(stream(cfg.Seed, forArrivals)))
 	defer stop()
-	s.next, s.expected = next, expect(cfg)
+	s.next = next
 	s.prepare()
 	if err := s.loop(ctx); err != nil {
 		return nil, err
 	}
-	r := s.result()
-	r.Speed = speed(s, time.Since(start))
-	return r, nil
-}
-
-// expect returns how many come before arrivals end.
-func expect(cfg Config) (n int) {
-	if cfg.Progress == nil || cfg.Length >= cfg.Arrivals.Span() {
-		return cfg.Arrivals.Len()
-	}
-	for at := range cfg.Arrivals.Times(stream(cfg.Seed, forArrivals)) {
-		if at > cfg.Length {
-			break
-		}
-		n++
-	}
-	return n
+	return s.result(), nil
 }
 
 func newSim(cfg Config, brains newBrain) *sim {
 	s := &sim{
 		cfg: cfg, newBrain: brains, now: -int64(warmUp),
 		registry: registry{byID: map[crdt.NodeID]int32{}}, network: newNetwork(cfg),
-		oracle: newOracle(&cfg.Room, -int64(warmUp)),
-		bySite: make([]int, cfg.Sites), estimates: newEstimates(),
+		oracle:       newOracle(&cfg.Room, -int64(warmUp)),
+		bySite:       make([]int, cfg.Sites),
 		arrivalsLeft: true, through: -1, freeUntil: longAgo, remakes: map[int32]*remaking{},
 	}
 	sum := 0.0

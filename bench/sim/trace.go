@@ -31,7 +31,7 @@ func (s *sim) ticketName(p *pass) string {
 func (s *sim) traceAnswer(v *visitor, m *machine, a *node.Verdict) {
 	switch p := s.registry.pack(a.Pass); {
 	case a.Admit && (v.phase != inside || p.accepted != v.accepted || p.anchor != v.anchor):
-		s.trace(m, "visitor %d comes in by %s until %+v, %d inside, %d in 60 s", v.no, s.ticketName(&p), a.Pass.LeaseEnd.Sub(Epoch()), s.oracle.active, s.oracle.recent.n)
+		s.trace(m, "visitor %d comes in by %s until %+v, %d inside, %d in 60 s", v.no, s.ticketName(&p), a.Pass.LeaseEnd.Sub(Epoch()), s.oracle.active, len(s.oracle.recent))
 	case !a.Admit && v.phase == inside:
 		s.trace(m, "visitor %d has to go", v.no)
 	case !a.Admit && a.SetPass && (v.phase == asking || p.arrival != v.pass.arrival):

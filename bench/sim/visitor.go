@@ -258,7 +258,6 @@ func (s *sim) giveUp(i int32) {
 func (s *sim) request(i int32) {
 	v := &s.people.all[i]
 	m := s.machines[v.at]
-	s.f.Requests++
 	if !m.answers() {
 		s.unanswered(v)
 		s.plan(i)

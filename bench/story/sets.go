@@ -72,9 +72,9 @@ func policies() set {
 func large() set {
 	s := set{head: []string{"run", "nodes"}, cells: []cell{
 		{"visitors", func(f finished) string { return fmt.Sprint(f.result.Visitors) }},
-		{"time simulated", func(f finished) string { return short(f.result.Speed.Virtual) }},
-		{"took, s", number(func(f finished) float64 { return f.result.Speed.Wall }, 1)},
-		{"visitors per s", number(func(f finished) float64 { return f.result.Speed.Visitors }, 0)},
+		{"time simulated", func(f finished) string { return short(f.result.Simulated) }},
+		{"took, s", number(func(f finished) float64 { return f.took.Seconds() }, 1)},
+		{"visitors per s", number(func(f finished) float64 { return float64(f.result.Visitors) / f.took.Seconds() }, 0)},
 		{"memory, MiB", number(func(f finished) float64 { return float64(f.memory) / (1 << 20) }, 0)},
 		{"B/s per node, in site", number(func(f finished) float64 { return f.result.Near.Bytes }, 0)},
 		{"between sites", number(func(f finished) float64 { return f.result.Far.Bytes }, 0)},
@@ -132,7 +132,7 @@ func (s set) table(done []finished) string {
 		}
 		fmt.Fprintf(&b, "| %s |\n", strings.Join(row, " | "))
 	}
-	b.WriteString("\nEach row is one of these, with `--json --speed`:\n\n```\n")
+	b.WriteString("\nEach row is one of these:\n\n```\n")
 	for _, f := range done {
 		b.WriteString(f.line() + "\n")
 	}

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/ropeline/ropeline/bench/sim"
 )
 
 // A table says what was run and what came of it, and repeats no situation.
@@ -16,7 +14,6 @@ func TestTable(t *testing.T) {
 	for i, p := range s.runs {
 		f := finished{planned: p}
 		f.result.OvershootPct = float64(i)
-		f.result.Speed = new(sim.Speed)
 		done = append(done, f)
 	}
 	lines := strings.Split(s.table(done), "\n")

@@ -17,7 +17,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/bench/sim/input"
-	"github.com/ropeline/ropeline/bench/sim/plot"
 	"github.com/ropeline/ropeline/cmd/cli"
 )
 
@@ -30,9 +29,6 @@ type simulateOptions struct {
 	begin     time.Duration
 	stayShape stayShape
 	faults    []string
-	json      bool
-	speed     bool
-	plot      string
 	command   string // that does the same again
 }
 
@@ -72,11 +68,11 @@ What goes wrong is said by --fault, as often as needed:
   the room deleted there, and made again 10 s later. Sites and nodes count from 1; node
   1.2 is the second of site 1.
 
-The same flags and --seed give the same result. docs/simulator.md explains every
-figure.`,
+What came of it is printed as a JSON object, with the command that makes the same run
+again. docs/simulator.md explains every figure.`,
 		Example: `  ropeline-bench simulate --arrivals uniform:10000/30m --total-active-users 200 --new-users-per-minute 200 --stay 1m
   ropeline-bench simulate --trace worldcup98-0707.csv --scale 0.003 --sites 5 --nodes 3 --rotate 20m \
-    --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m --plot pictures
+    --total-active-users 1000 --new-users-per-minute 500 --fault partition:site=2,from=2h,for=12m
   ropeline-bench simulate --arrivals uniform:6000/20m --sites 2 --nodes 3 --total-active-users 300 --new-users-per-minute 300 \
     --fault disk-full:node=1.1,from=5m,for=2m --fault wipe:node=2.2,at=8m,for=30s --fault declare:node=2.2,at=10m`,
 		Args: cli.NoArguments,
@@ -126,12 +122,6 @@ func (o *simulateOptions) complete(ctx context.Context, flags *pflag.FlagSet, wa
 	}
 	if err := o.cfg.Check(); err != nil {
 		return errors.New(strings.ReplaceAll(err.Error(), sim.ErrConfig.Error()+": ", ""))
-	}
-	if o.speed && !o.json {
-		return errors.New("--speed goes with --json; the table has it anyway")
-	}
-	if o.plot != "" {
-		return checkWritable(o.plot)
 	}
 	return nil
 }
@@ -188,19 +178,6 @@ func openTrace(ctx context.Context, path string) (*input.Traffic, error) {
 	return traffic, nil
 }
 
-// checkWritable makes dir, and tries to write into it: to learn after an hour
-// that the pictures have no place would be late.
-func checkWritable(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	f, err := os.CreateTemp(dir, ".ropeline-*")
-	if err != nil {
-		return fmt.Errorf("--plot: %w", err)
-	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
-}
-
 // memoryToUse is up to where a simulation trades memory for time.
 const memoryToUse = 3 << 30
 
@@ -215,58 +192,27 @@ func collectSeldom() {
 	}
 }
 
-// showEvery is how often progress is drawn at most.
-const showEvery = 100 * time.Millisecond
-
-// runSimulate runs what o says. Only the result goes to out.
+// runSimulate runs what o says. Only the result goes to out: it follows from the
+// command alone, to the byte.
 func runSimulate(ctx context.Context, o simulateOptions, out, errOut io.Writer) error {
 	collectSeldom()
-	line := cli.NewStatusLine(errOut)
-	if line.Visible() {
-		start, shown := time.Now(), time.Time{}
-		o.cfg.Progress = func(done float64) {
-			if time.Since(shown) < showEvery {
-				return
-			}
-			shown = time.Now()
-			line.Show(int(done*1000), 1000, fmt.Sprintf("%.0f %%  %s", 100*done, time.Since(start).Round(time.Second)))
-		}
-	}
 	r, err := sim.Run(ctx, o.cfg)
-	line.Clear()
 	if err != nil {
 		return fmt.Errorf("simulate: %w\nThe same again: %s", err, o.command)
 	}
-	if err := o.tell(r, out); err != nil {
+	told := json.NewEncoder(out)
+	told.SetEscapeHTML(false)
+	told.SetIndent("", "  ")
+	if err := told.Encode(simulated{o.command, r}); err != nil {
 		return err
-	}
-	if o.plot != "" {
-		names, err := plot.Write(o.plot, r)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(errOut, "Drawn into %s: %s\n", o.plot, strings.Join(names, ", "))
 	}
 	return o.judge(r, errOut)
 }
 
-// tell prints the result.
-func (o *simulateOptions) tell(r *sim.Result, out io.Writer) error {
-	if !o.json {
-		_, err := fmt.Fprintf(out, "%s\n%s\n", simulateTable(r, o.cfg), o.command)
-		return err
-	}
-	told := struct {
-		Command string `json:"command"`
-		*sim.Result
-	}{o.command, r}
-	if !o.speed {
-		// What is left follows from the command alone, to the byte.
-		quiet := *r
-		quiet.Speed = nil
-		told.Result = &quiet
-	}
-	return json.NewEncoder(out).Encode(told)
+// simulated is what is printed of a run.
+type simulated struct {
+	Command string `json:"command"` // that makes the same run again
+	*sim.Result
 }
 
 // mostViolations bounds what is printed: a thousand broken promises are seldom

@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,9 +33,6 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	networkFlags(f, c)
 	f.StringArrayVar(&o.faults, "fault", nil, "what goes wrong, as `kind:key=value,...`, see above; repeat it for several")
 	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same run again (default: a new one each time)")
-	f.BoolVar(&o.json, "json", false, "print one JSON object instead of a table")
-	f.BoolVar(&o.speed, "speed", false, "with --json: add how fast this machine was, which differs from run to run")
-	f.StringVar(&o.plot, "plot", "", "draw pictures (SVG) into this `directory`")
 }
 
 // simulatedRoomFlags binds what a simulated room has of the settings of real ones.
@@ -110,11 +106,11 @@ func part(f *pflag.FlagSet, dst *float64, name, usage string) {
 }
 
 // sameAgain returns the command line that repeats a run, to be pasted into a
-// shell: every flag that was given and matters for the result, and the seed.
+// shell: every flag that was given, and the seed.
 func sameAgain(flags *pflag.FlagSet, seed uint64) string {
 	words := []string{"ropeline-bench", "simulate"}
 	flags.Visit(func(f *pflag.Flag) {
-		if slices.Contains([]string{"seed", "json", "speed", "plot"}, f.Name) {
+		if f.Name == "seed" {
 			return
 		}
 		values := []string{f.Value.String()}
