@@ -49,10 +49,9 @@ func newSimulateCommand() *cobra.Command {
 time, with made-up visitors, network, clocks and failures. An observer that sees
 everything compares what the mesh does with what it should have done.
 
-Visitors come from a file (--trace: requests per minute, or an access log) or
-from a shape (--arrivals):
+Visitors come from a file (--trace: requests per minute) or from a shape
+(--arrivals):
   uniform:10000/30m       10000 visitors evenly over 30 minutes
-  ramp:10000/30m,up=10m   the rate climbs for 10 minutes, then stays
   flash:10000/30m,at=5m,in=1m,part=0.8
                           of them 80 % in the minute from 5m on
 
@@ -77,13 +76,10 @@ again. docs/simulator.md explains every figure.`,
     --fault disk-full:node=1.1,from=5m,for=2m --fault wipe:node=2.2,at=8m,for=30s --fault declare:node=2.2,at=10m`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			if err := o.complete(ctx, cmd.Flags(), cmd.ErrOrStderr()); ctx.Err() != nil {
-				return err // was told to stop
-			} else if err != nil {
+			if err := o.complete(cmd.Flags()); err != nil {
 				return cli.UsageError{Err: err}
 			}
-			return runSimulate(ctx, o, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runSimulate(cmd.Context(), o, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	simulateFlags(cmd.Flags(), &o)
@@ -93,7 +89,7 @@ again. docs/simulator.md explains every figure.`,
 
 // complete reads what the flags name, fills in what follows from them together,
 // and refuses what cannot be run.
-func (o *simulateOptions) complete(ctx context.Context, flags *pflag.FlagSet, warn io.Writer) error {
+func (o *simulateOptions) complete(flags *pflag.FlagSet) error {
 	if !flags.Changed("seed") {
 		o.cfg.Seed = uint64(rand.Uint32()) // short, to be typed again
 	}
@@ -108,7 +104,7 @@ func (o *simulateOptions) complete(ctx context.Context, flags *pflag.FlagSet, wa
 	if len(missing) > 0 {
 		return fmt.Errorf("%s missing: a room without limits is none", strings.Join(missing, " and "))
 	}
-	traffic, err := o.traffic(ctx, warn)
+	traffic, err := o.traffic()
 	if err != nil {
 		return err
 	}
@@ -127,14 +123,14 @@ func (o *simulateOptions) complete(ctx context.Context, flags *pflag.FlagSet, wa
 }
 
 // traffic returns who comes when.
-func (o *simulateOptions) traffic(ctx context.Context, warn io.Writer) (*input.Traffic, error) {
+func (o *simulateOptions) traffic() (*input.Traffic, error) {
 	var traffic *input.Traffic
 	var err error
 	switch {
 	case (o.trace == "") == (o.arrivals == ""):
 		return nil, errors.New("who comes? Give one of --trace FILE and --arrivals SHAPE, such as --arrivals uniform:10000/30m")
 	case o.trace != "":
-		traffic, err = openTrace(ctx, o.trace)
+		traffic, err = openTrace(o.trace)
 	default:
 		traffic, err = input.ParseShape(o.arrivals)
 		if err != nil {
@@ -143,9 +139,6 @@ func (o *simulateOptions) traffic(ctx context.Context, warn io.Writer) (*input.T
 	}
 	if err != nil {
 		return nil, err
-	}
-	if traffic.Skipped != nil {
-		fmt.Fprintf(warn, "ropeline-bench: %d lines are no requests and are left out; the first: %v\n", traffic.SkippedLines, traffic.Skipped)
 	}
 	if o.begin > 0 {
 		if traffic, err = traffic.From(o.begin); err != nil {
@@ -160,18 +153,13 @@ func (o *simulateOptions) traffic(ctx context.Context, warn io.Writer) (*input.T
 	return traffic, nil
 }
 
-func openTrace(ctx context.Context, path string) (*input.Traffic, error) {
+func openTrace(path string) (*input.Traffic, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}
 	defer f.Close()
-	// A large file takes a while, and a pipe may take for ever.
-	defer context.AfterFunc(ctx, func() { _ = f.Close() })()
 	traffic, err := input.ReadTrace(f, path)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("--trace: %w", err)
 	}

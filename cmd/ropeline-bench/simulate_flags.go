@@ -15,8 +15,8 @@ import (
 
 func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	c := &o.cfg
-	f.StringVar(&o.trace, "trace", "", "`file` with requests per minute (minute,requests) or an access log, plain or gzip")
-	f.StringVar(&o.arrivals, "arrivals", "", "`shape` of the crowd instead of a file: uniform, ramp or flash, such as uniform:10000/30m")
+	f.StringVar(&o.trace, "trace", "", "`file` with requests per minute (minute,requests)")
+	f.StringVar(&o.arrivals, "arrivals", "", "`shape` of the crowd instead of a file: uniform or flash, such as uniform:10000/30m")
 	o.scale = 1
 	f.Var(settings.Float(1e-9, 1e9).At(&o.scale), "scale", "how many visitors come for each that --trace or --arrivals says")
 	duration(f, &o.begin, "begin", 0, 0, "leave out who comes before this time of --trace or --arrivals; all other times count from it")

@@ -103,7 +103,6 @@ func TestSimulateReadsTraces(t *testing.T) {
 		want int
 	}{
 		{[]string{"--trace", filepath.Join(testdata, "worldcup98-0707.csv"), "--scale", "0.001", "--for", "3m"}, 68},
-		{[]string{"--trace", filepath.Join(testdata, "semicomplete-2015-05.access.log.gz"), "--for", "10m"}, 0},
 		{[]string{"--arrivals", "flash:200/2m", "--scale", "0.5"}, 100},
 		{[]string{"--arrivals", "uniform:200/2m", "--begin", "90s"}, 50},
 	} {
@@ -116,7 +115,7 @@ func TestSimulateReadsTraces(t *testing.T) {
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Visitors == 0 || r.Visitors != tc.want && tc.want > 0 {
+		if r.Visitors != tc.want {
 			t.Errorf("%v: got %d visitors, want %d", tc.args, r.Visitors, tc.want)
 		}
 	}
@@ -164,12 +163,12 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --fault melt:site=1", `there is no kind "melt"; allowed are partition, crash`},
 		{"SMALL --fault crash:site=1,by=3s", "by means nothing here"},
 		{"SMALL --seed -1", "--seed"},
-		{"SMALL --arrivals wave", `there is no "wave"; allowed are uniform, ramp and flash`},
+		{"SMALL --arrivals wave:5/1m", `there is no "wave"; allowed are uniform and flash`},
 		{"SMALL --scale 0", "--scale"},
 		{"SMALL --scale 1e-9", "leaves nobody"},
 		{"SMALL --begin 2m", "--begin: nobody comes after 2m0s"},
 		{"SMALL extra", `"extra" is not understood`},
-		{"--total-active-users 5 --new-users-per-minute 5 --trace " + bad, bad + `:2:21: "many" is not a number of requests`},
+		{"--total-active-users 5 --new-users-per-minute 5 --trace " + bad, bad + `:2: "many" is not a number of requests`},
 		{"--total-active-users 5 --new-users-per-minute 5 --trace " + filepath.Join(dir, "none"), "no such file"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {

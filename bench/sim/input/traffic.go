@@ -19,12 +19,6 @@ const (
 // Traffic says how many visitors come in which span of time. The zero value is
 // nobody.
 type Traffic struct {
-	// Skipped says why lines of an access log were left out, the first of them
-	// by file, line and column. Nil: none was.
-	Skipped error
-	// SkippedLines is how many.
-	SkippedLines int
-
 	spans []span // oldest first; they do not overlap
 }
 
