@@ -132,7 +132,7 @@ func (s *sim) store(m *machine) {
 		return
 	}
 	s.driven = m
-	batch := m.brain.writes()
+	batch := m.brain.Writes()
 	if batch == nil {
 		return
 	}
@@ -176,7 +176,7 @@ func (s *sim) wrote(m *machine) {
 		d.replace(d.under)
 		d.under, d.step = nil, diskIdle
 		s.driven = m
-		m.brain.storeBack(m.clock.at(s.now))
+		m.brain.StoreBack(m.clock.at(s.now))
 		s.store(m)
 	}
 }
@@ -191,7 +191,7 @@ func (s *sim) written(m *machine) {
 		s.heap.add(s.now+int64(mendEvery), wrote, m.no, m.started)
 	}
 	s.driven = m
-	s.post(m, m.brain.written(err, m.clock.at(s.now)))
+	s.post(m, m.brain.Written(err, m.clock.at(s.now)))
 	s.note(m)
 	s.hand()
 	s.store(m)
@@ -206,6 +206,6 @@ func (s *sim) renew(m *machine) {
 		return
 	}
 	s.driven = m
-	d.under, d.step = m.brain.stored(), diskRenewed
+	d.under, d.step = m.brain.Stored(), diskRenewed
 	s.heap.add(s.now+d.takes(s.cfg.Disk), wrote, m.no, m.started)
 }

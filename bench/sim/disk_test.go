@@ -22,12 +22,12 @@ type writer struct {
 	confirmed *int // by any start
 }
 
-func (w *writer) tick(now time.Time) []node.Message {
+func (w *writer) Tick(now time.Time) []node.Message {
 	w.due = true
-	return w.brain.tick(now)
+	return w.brain.Tick(now)
 }
 
-func (w *writer) writes() []durable.Write {
+func (w *writer) Writes() []durable.Write {
 	if w.flying || w.broken || !w.due {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (w *writer) batch(n int) []durable.Write {
 	return []durable.Write{{Object: "a", Key: "n", Value: fmt.Append(nil, n)}, {Object: "b", Key: "n", Value: fmt.Append(nil, n)}}
 }
 
-func (w *writer) written(err error, now time.Time) []node.Message {
+func (w *writer) Written(err error, now time.Time) []node.Message {
 	if !w.flying {
 		panic("nothing is under way")
 	}
@@ -53,9 +53,9 @@ func (w *writer) written(err error, now time.Time) []node.Message {
 	return nil
 }
 
-func (w *writer) stored() []durable.Write { return w.batch(w.sure) }
+func (w *writer) Stored() []durable.Write { return w.batch(w.sure) }
 
-func (w *writer) storeBack(now time.Time) {
+func (w *writer) StoreBack(now time.Time) {
 	if !w.broken {
 		panic("the store was fine")
 	}

@@ -88,7 +88,7 @@ func (s *sim) checkCounts() {
 	}
 	clear := true
 	for _, m := range s.machines {
-		if m.runs() && m.brain.ready() {
+		if m.runs() && m.brain.Ready() {
 			active, waits := m.brain.seen()
 			clear = clear && active == 0 && waits == 0
 		} else if m.runs() {
@@ -111,7 +111,7 @@ func (s *sim) checkCounts() {
 	for _, m := range s.machines {
 		switch {
 		case !m.runs():
-		case !m.brain.ready():
+		case !m.brain.Ready():
 			s.violate(NeverReady, m, "started and did not get ready")
 		default:
 			if active, waits := m.brain.seen(); active != 0 || waits != 0 {

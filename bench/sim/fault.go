@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,9 +67,31 @@ const (
 	DiskSlow FaultKind = "disk-slow"
 )
 
+// takes is what a kind of fault may be told beside where and when, by the names of
+// the command line; what it needs has a mark behind it.
+type takes struct {
+	kind   FaultKind
+	fields string
+}
+
+// limitFields stand for each other: one of them is enough.
+const limitFields = "active,rate,session"
+
+func faultKinds() []takes {
+	return []takes{
+		{Partition, "for! peer oneway"}, {Crash, "for"}, {Wipe, "for"}, {Pause, "for!"}, {Skew, "by! for"},
+		{Link, "for! peer oneway by loss"}, {Leave, "for"}, {HandOver, "for"}, {Join, ""}, {Declare, ""},
+		{Limits, limitFields + "!"}, {Policy, "for! to!"}, {Remake, "for"},
+		{DiskFull, "for!"}, {DiskFail, "for!"}, {DiskSlow, "for! by!"},
+	}
+}
+
 // FaultKinds lists all kinds.
-func FaultKinds() []FaultKind {
-	return []FaultKind{Partition, Crash, Wipe, Pause, Skew, Link, Leave, HandOver, Join, Declare, Limits, Policy, Remake, DiskFull, DiskFail, DiskSlow}
+func FaultKinds() (all []FaultKind) {
+	for _, k := range faultKinds() {
+		all = append(all, k.kind)
+	}
+	return all
 }
 
 // Fault is one thing that goes wrong. Sites and nodes are numbered from 1.
@@ -90,36 +113,49 @@ type Fault struct {
 	To      room.Policy   `json:"to,omitempty"`         // Policy
 }
 
-// check reports what is wrong with f in the run that c describes.
+// check reports what does not go together in f, or not with the run that c describes.
 func (f Fault) check(c Config) error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	if !slices.Contains(FaultKinds(), f.Kind) {
-		names := make([]string, 0, len(FaultKinds()))
-		for _, k := range FaultKinds() {
-			names = append(names, string(k))
-		}
-		return fmt.Errorf("there is no such kind; want one of %s", strings.Join(names, ", "))
+	kind := slices.IndexFunc(faultKinds(), func(k takes) bool { return k.kind == f.Kind })
+	if kind < 0 {
+		return fmt.Errorf("there is no such kind; want one of %v", FaultKinds())
 	}
+	f.checkFields(strings.Fields(faultKinds()[kind].fields), bad)
 	f.checkWhere(c, bad)
 	if f.From < 0 || f.From > c.Length {
 		bad("from %v is outside of the run, which is %v long", f.From, c.Length)
 	}
-	if f.For < 0 || f.For > maxLength {
-		bad("for %v; want 0 to %v", f.For, maxLength)
+	if f.By < 0 && f.Kind != Skew {
+		bad("by %v; want a delay", f.By)
 	}
-	if lasting := []FaultKind{Partition, Pause, Link, Policy, DiskFull, DiskFail, DiskSlow}; f.For == 0 && slices.Contains(lasting, f.Kind) {
-		bad("for is missing: how long it lasts")
+	if f.Kind == Link && f.By == 0 && f.Loss == 0 {
+		bad("by and loss are missing; want one of them, or both")
 	}
-	if f.For != 0 && (f.Kind == Join || f.Kind == Declare || f.Kind == Limits) {
-		bad("for means nothing here")
+	if (f.Kind == Remake || f.Kind == Policy) && c.Room.Policy != room.Escrow {
+		bad("only a room whose policy is %s has that", room.Escrow)
 	}
-	if f.Kind == Remake && c.Room.Policy != room.Escrow {
-		bad("rooms are made again under the policy %s only", room.Escrow)
+	if others := []room.Policy{room.Even, room.Curve, room.Counter, room.Open}; f.Kind == Policy && !slices.Contains(others, f.To) {
+		bad("to %q; want one of %v", f.To, others)
 	}
-	f.checkPolicy(c, bad)
-	f.checkHow(bad)
 	return errors.Join(errs...)
+}
+
+// checkFields looks at what is given but means nothing, and at what is missing.
+func (f Fault) checkFields(fields []string, bad badFunc) {
+	all := map[string]bool{
+		"for": f.For != 0, "peer": f.Peer != 0, "oneway": f.OneWay, "by": f.By != 0, "loss": f.Loss != 0, "to": f.To != "",
+		limitFields: f.Active != 0 || f.Rate != 0 || f.Session != 0,
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		given, needed := all[name], slices.Contains(fields, name+"!")
+		switch {
+		case given && !needed && !slices.Contains(fields, name):
+			bad("%s means nothing here", name)
+		case needed && !given:
+			bad("%s is missing", name)
+		}
+	}
 }
 
 func (f Fault) checkWhere(c Config, bad badFunc) {
@@ -128,81 +164,15 @@ func (f Fault) checkWhere(c Config, bad badFunc) {
 		bad("site is missing")
 	case f.Site < 1 || f.Site > c.Sites:
 		bad("there is no site %d; the sites are 1 to %d", f.Site, c.Sites)
-	}
-	if f.Node < 0 || f.Node > c.Nodes {
+	case f.Node < 0 || f.Node > c.Nodes:
 		bad("there is no node %d at a site; the nodes are 1 to %d", f.Node, c.Nodes)
-	}
-	switch pairs := f.Kind == Partition || f.Kind == Link; {
-	case f.Peer == 0:
-	case !pairs:
-		bad("a peer means nothing here")
-	case f.Peer < 1 || f.Peer > c.Sites || f.Peer == f.Site:
+	case f.Peer != 0 && (f.Peer < 1 || f.Peer > c.Sites || f.Peer == f.Site):
 		bad("there is no other site %d; the sites are 1 to %d", f.Peer, c.Sites)
-	case f.Node != 0:
+	case f.Peer != 0 && f.Node != 0:
 		bad("either a node or a peer, not both")
-	}
-	switch {
 	case f.Kind == Link && f.Node != 0:
 		bad("a link is between sites, not nodes")
 	case (f.Kind == Link || f.Kind == Partition && f.Node == 0) && c.Sites < 2:
 		bad("there is one site only")
-	}
-}
-
-func (f Fault) checkHow(bad badFunc) {
-	switch f.Kind {
-	case Skew:
-		if f.By == 0 || f.By < -24*time.Hour || f.By > 24*time.Hour {
-			bad("by %v; want another time than 0, at most a day", f.By)
-		}
-	case Link:
-		if f.By < 0 || f.By > time.Minute || f.By == 0 && f.Loss == 0 {
-			bad("by %v and loss %g; want a delay up to a minute, a loss, or both", f.By, f.Loss)
-		}
-	case DiskSlow:
-		if f.By <= 0 || f.By > time.Minute {
-			bad("by %v; want a delay up to a minute", f.By)
-		}
-	default:
-		if f.By != 0 {
-			bad("by means nothing here")
-		}
-	}
-	if f.Loss != 0 && f.Kind != Link {
-		bad("loss means nothing here")
-	}
-	if !(f.Loss >= 0 && f.Loss <= 1) {
-		bad("loss of %g; want 0 to 1", f.Loss)
-	}
-	if f.OneWay && f.Kind != Partition && f.Kind != Link {
-		bad("one way means nothing here")
-	}
-	f.checkLimits(bad)
-}
-
-func (f Fault) checkPolicy(c Config, bad badFunc) {
-	others := []room.Policy{room.Even, room.Curve, room.Counter, room.Open}
-	switch {
-	case f.Kind != Policy:
-		if f.To != "" {
-			bad("to means nothing here")
-		}
-	case c.Room.Policy != room.Escrow:
-		bad("the policy is switched where it is %s only", room.Escrow)
-	case !slices.Contains(others, f.To):
-		bad("to %q; want one of %v", f.To, others)
-	}
-}
-
-func (f Fault) checkLimits(bad badFunc) {
-	switch {
-	case f.Kind != Limits:
-		if f.Active != 0 || f.Rate != 0 || f.Session != 0 {
-			bad("limits mean nothing here")
-		}
-	case f.Active == 0 && f.Rate == 0 && f.Session == 0:
-		bad("want a new limit of active users, of new ones a minute, another session, or several of these")
-	case f.Active < 0 || f.Rate < 0 || f.Session < 0:
-		bad("limits of %d and %d, and a session of %v; want 1 or more", f.Active, f.Rate, f.Session)
 	}
 }

@@ -104,15 +104,15 @@ func (s *sim) stop(m *machine, inOrder bool) {
 // handOver has a node look for an heir until there is one, and ends it once that
 // has everything.
 func (s *sim) handOver(m *machine) {
-	if !m.leaving || !m.brain.ready() {
+	if !m.leaving || !m.brain.Ready() {
 		return
 	}
 	s.driven = m
-	if m.brain.leave(m.clock.at(s.now)) != nil {
+	if m.brain.Leave(m.clock.at(s.now)) != nil {
 		return // nobody is there: later
 	}
 	s.store(m)
-	if m.brain.left() {
+	if m.brain.Left() {
 		s.save(m)
 		if s.follows {
 			s.force.leaves(m.no)

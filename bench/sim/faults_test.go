@@ -324,28 +324,28 @@ func TestFaultsLeaveVisitorsAsTheyWere(t *testing.T) {
 
 func TestBadFaultsAreRefused(t *testing.T) {
 	for name, f := range map[string]Fault{
-		"no such kind":           {Kind: "meteor", Site: 1},
-		"site is missing":        {Kind: Crash},
-		"there is no site 3":     {Kind: Crash, Site: 3},
-		"there is no node 9":     {Kind: Crash, Site: 1, Node: 9},
-		"outside of the run":     {Kind: Crash, Site: 1, From: time.Hour},
-		"for is missing":         {Kind: Partition, Site: 1},
-		"no other site 1":        {Kind: Partition, Site: 1, Peer: 1, For: 1},
-		"not both":               {Kind: Partition, Site: 1, Peer: 2, Node: 1, For: 1},
-		"a peer means nothing":   {Kind: Crash, Site: 1, Peer: 2},
-		"by 0s":                  {Kind: Skew, Site: 1},
-		"by means nothing":       {Kind: Crash, Site: 1, By: 1},
-		"a delay up to a minute": {Kind: Link, Site: 1, For: 1},
-		"loss means nothing":     {Kind: Crash, Site: 1, Loss: 0.1},
-		"loss of 7":              {Kind: Link, Site: 1, For: 1, Loss: 7},
-		"one way means nothing":  {Kind: Pause, Site: 1, For: 1, OneWay: true},
-		"for means nothing":      {Kind: Limits, Site: 1, Active: 1, For: 1},
-		"want a new limit":       {Kind: Limits, Site: 1},
-		"limits of -1 and 0":     {Kind: Limits, Site: 1, Active: -1},
-		"limits mean nothing":    {Kind: Join, Site: 1, Rate: 3},
-		"to means nothing":       {Kind: Join, Site: 1, To: "open"},
-		"want one of [even":      {Kind: Policy, Site: 1, For: 1, To: "escrow"},
-		"by 0s; want a delay":    {Kind: DiskSlow, Site: 1, For: 1},
+		"no such kind":            {Kind: "meteor", Site: 1},
+		"site is missing":         {Kind: Crash},
+		"there is no site 3":      {Kind: Crash, Site: 3},
+		"there is no node 9":      {Kind: Crash, Site: 1, Node: 9},
+		"outside of the run":      {Kind: Crash, Site: 1, From: time.Hour},
+		"for is missing":          {Kind: Partition, Site: 1},
+		"no other site 1":         {Kind: Partition, Site: 1, Peer: 1, For: 1},
+		"not both":                {Kind: Partition, Site: 1, Peer: 2, Node: 1, For: 1},
+		"peer means nothing":      {Kind: Crash, Site: 1, Peer: 2},
+		"by is missing":           {Kind: Skew, Site: 1},
+		"by means nothing":        {Kind: Crash, Site: 1, By: 1},
+		"by and loss are missing": {Kind: Link, Site: 1, For: 1},
+		"loss means nothing":      {Kind: Crash, Site: 1, Loss: 0.1},
+		"link is between sites":   {Kind: Link, Site: 1, Node: 1, For: 1, Loss: 0.1},
+		"want a delay":            {Kind: Link, Site: 1, For: 1, By: -1},
+		"oneway means nothing":    {Kind: Pause, Site: 1, For: 1, OneWay: true},
+		"for means nothing":       {Kind: Limits, Site: 1, Active: 1, For: 1},
+		"session is missing":      {Kind: Limits, Site: 1},
+		"session means nothing":   {Kind: Join, Site: 1, Rate: 3},
+		"to means nothing":        {Kind: Join, Site: 1, To: "open"},
+		"want one of [even":       {Kind: Policy, Site: 1, For: 1, To: "escrow"},
+		"(disk-slow): by is miss": {Kind: DiskSlow, Site: 1, For: 1},
 	} {
 		cfg := steady()
 		cfg.Faults = []Fault{f}
@@ -360,6 +360,12 @@ func TestBadFaultsAreRefused(t *testing.T) {
 	if err := one.Check(); err == nil || !strings.Contains(err.Error(), "one site only") {
 		t.Errorf("a partition of one site: %v", err)
 	}
+	even := steady()
+	even.Room.Policy = room.Even
+	even.Faults = []Fault{{Kind: Remake, Site: 1, Node: 1}}
+	if err := even.Check(); err == nil || !strings.Contains(err.Error(), "whose policy is escrow") {
+		t.Errorf("a room that is made again without rights: %v", err)
+	}
 }
 
 func TestBadConfigIsRefused(t *testing.T) {
@@ -370,20 +376,13 @@ func TestBadConfigIsRefused(t *testing.T) {
 		"all site weights":    func(c *Config) { c.Weights = []float64{0, 0} },
 		"a site weight of -1": func(c *Config) { c.Weights = []float64{-1, 2} },
 		"no arrivals":         func(c *Config) { c.Arrivals = nil },
-		"abandon of 2":        func(c *Config) { c.Abandon = 2 },
-		"loss of -1":          func(c *Config) { c.Network.Loss = -1 },
-		"old passes of 1":     func(c *Config) { c.Old = 1 },
-		"a write of 1h":       func(c *Config) { c.Disk = time.Hour },
 		"64 changes of limits": func(c *Config) {
 			c.Faults = make([]Fault, 64)
 			for i := range c.Faults {
 				c.Faults[i] = Fault{Kind: Limits, Site: 1, Active: 1 + i}
 			}
 		},
-		"delay of":             func(c *Config) { c.Network.Delay = time.Hour },
-		"stay of":              func(c *Config) { c.Stay = -1 },
 		"total-active-users":   func(c *Config) { c.Room.TotalActiveUsers = 0 },
-		"a tick of":            func(c *Config) { c.Tick = time.Second },
 		"is suspended":         func(c *Config) { c.Room.Suspended = true },
 		"new-users-per-minute": func(c *Config) { c.Room.NewUsersPerMinute = -3 },
 	} {

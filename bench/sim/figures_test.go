@@ -34,7 +34,7 @@ func (w *wrong) begin(p node.Pass, known bool, now time.Time, done func(node.Ver
 	return w.brain.begin(p, known, now, done)
 }
 
-func (w *wrong) ready() bool { return !w.dumb && w.brain.ready() }
+func (w *wrong) Ready() bool { return !w.dumb && w.brain.Ready() }
 
 func (w *wrong) seen() (active, waiting int) {
 	if w.counts != nil {
@@ -43,11 +43,11 @@ func (w *wrong) seen() (active, waiting int) {
 	return w.brain.seen()
 }
 
-func (w *wrong) receive(from replica.Peer, m node.Message, now time.Time) ([]node.Message, error) {
+func (w *wrong) Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]node.Message, error) {
 	if !w.panics.IsZero() && now.After(w.panics) {
 		panic("broken invariant")
 	}
-	return w.brain.receive(from, m, now)
+	return w.brain.Receive(from, kind, payload, now)
 }
 
 func runWrong(t *testing.T, cfg Config, spoil func(*wrong)) *Result {

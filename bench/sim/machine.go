@@ -16,34 +16,30 @@ import (
 // brain is what decides at a node. A run has the shipped one; tests have some
 // that are wrong on purpose, to see that the figures show it.
 type brain interface {
+	// These are as node.Core has them.
+	Tick(now time.Time) []node.Message
+	Flush(now time.Time) []node.Message
+	Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]node.Message, error)
+	SetPeers(peers []replica.Peer, now time.Time)
+	SetGone(sites []string)
+	Ready() bool
+	Conflict() error
+	Writes() []durable.Write
+	Written(err error, now time.Time) []node.Message
+	Stored() []durable.Write
+	StoreBack(now time.Time)
+	Configure(s room.Settings, now time.Time) error
+	SetClock(ok bool, now time.Time) []node.Message
+	Leave(now time.Time) error
+	Left() bool
+	HeardOf(id crdt.NodeID) bool
+	DeclareDead(id crdt.NodeID, now time.Time) error
+	Retire(id crdt.RoomID, now time.Time) error
+
 	begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (v node.Verdict, ok bool)
-	tick(now time.Time) []node.Message
-	flush(now time.Time) []node.Message
-	receive(from replica.Peer, m node.Message, now time.Time) ([]node.Message, error)
-	setPeers(peers []replica.Peer, now time.Time) // keeps peers
-	setGone(sites []string)
-	ready() bool
-	conflict() error
 	seen() (active, waiting int)
 	snapshot() ([]byte, error)
-
-	// The disk. A batch that writes returns is under way until written says what
-	// became of it; after an error the disk wants all that is stored, anew.
-	writes() []durable.Write
-	written(err error, now time.Time) []node.Message
-	stored() []durable.Write
-	storeBack(now time.Time)
-
-	// What operators and watchers of the clock say.
-	configure(s room.Settings, now time.Time) error
-	setClock(ok bool, now time.Time) []node.Message
-	leave(now time.Time) error
-	left() bool
-	heardOf(id crdt.NodeID) bool
-	declareDead(id crdt.NodeID, now time.Time) error
-	retire(id crdt.RoomID, now time.Time) error
 	noted() bool // all that it was told is on disk
-
 	rights() rights
 }
 
@@ -72,7 +68,7 @@ type identity struct {
 
 // shipped is the brain of production.
 type shipped struct {
-	core *node.Core
+	*node.Core
 	self crdt.NodeID
 	room room.Settings // as it was started with
 }
@@ -100,60 +96,20 @@ func newShipped(b birth, now time.Time) (brain, error) {
 }
 
 // now returns the room by now: it may have been made again.
-func (b *shipped) now() *node.Room { return b.core.Route(b.room.Host, b.room.Path) }
+func (b *shipped) now() *node.Room { return b.Route(b.room.Host, b.room.Path) }
 
 func (b *shipped) begin(p node.Pass, known bool, now time.Time, done func(node.Verdict)) (node.Verdict, bool) {
 	return b.now().Begin(p, known, now, done)
 }
-
-func (b *shipped) tick(now time.Time) []node.Message { return b.core.Tick(now) }
-
-func (b *shipped) flush(now time.Time) []node.Message { return b.core.Flush(now) }
-
-func (b *shipped) receive(from replica.Peer, m node.Message, now time.Time) ([]node.Message, error) {
-	return b.core.Receive(from, m.Kind, m.Payload, now)
-}
-
-func (b *shipped) setPeers(peers []replica.Peer, now time.Time) { b.core.SetPeers(peers, now) }
-
-func (b *shipped) setGone(sites []string) { b.core.SetGone(sites) }
-
-func (b *shipped) ready() bool { return b.core.Ready() }
-
-func (b *shipped) conflict() error { return b.core.Conflict() }
 
 func (b *shipped) seen() (active, waiting int) {
 	v := b.now().View()
 	return v.Active, v.Waiting
 }
 
-func (b *shipped) snapshot() ([]byte, error) { return b.core.AppendSnapshot(nil) }
+func (b *shipped) snapshot() ([]byte, error) { return b.AppendSnapshot(nil) }
 
-func (b *shipped) writes() []durable.Write { return b.core.Writes() }
-
-func (b *shipped) written(err error, now time.Time) []node.Message { return b.core.Written(err, now) }
-
-func (b *shipped) stored() []durable.Write { return b.core.Stored() }
-
-func (b *shipped) storeBack(now time.Time) { b.core.StoreBack(now) }
-
-func (b *shipped) configure(s room.Settings, now time.Time) error { return b.core.Configure(s, now) }
-
-func (b *shipped) setClock(ok bool, now time.Time) []node.Message { return b.core.SetClock(ok, now) }
-
-func (b *shipped) leave(now time.Time) error { return b.core.Leave(now) }
-
-func (b *shipped) left() bool { return b.core.Left() }
-
-func (b *shipped) declareDead(id crdt.NodeID, now time.Time) error {
-	return b.core.DeclareDead(id, now)
-}
-
-func (b *shipped) heardOf(id crdt.NodeID) bool { return b.core.HeardOf(id) }
-
-func (b *shipped) retire(id crdt.RoomID, now time.Time) error { return b.core.Retire(id, now) }
-
-func (b *shipped) noted() bool { return b.core.Noted(b.core.Told()) }
+func (b *shipped) noted() bool { return b.Noted(b.Told()) }
 
 func (b *shipped) rights() rights {
 	of := b.now()
@@ -206,7 +162,7 @@ const inboxSize = 4096
 func (m *machine) name() string { return fmt.Sprintf("%d.%d", m.siteNo+1, m.place+1) }
 
 // answers reports whether visitors get an answer.
-func (m *machine) answers() bool { return m.brain != nil && !m.paused && m.brain.ready() }
+func (m *machine) answers() bool { return m.brain != nil && !m.paused && m.brain.Ready() }
 
 // runs reports whether the node does anything at all.
 func (m *machine) runs() bool { return m.brain != nil && !m.paused }

@@ -260,8 +260,8 @@ func (s *sim) meet(m *machine) {
 	m.joined = true
 	s.peers = s.mesh.peers(s.peers[:0], m, s.now)
 	now := m.clock.at(s.now)
-	m.brain.setGone(s.mesh.gone(m, s.now))
-	m.brain.setPeers(s.lists.share(s.peers), now)
+	m.brain.SetGone(s.mesh.gone(m, s.now))
+	m.brain.SetPeers(s.lists.share(s.peers), now)
 	s.store(m)
 }
 

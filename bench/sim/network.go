@@ -144,8 +144,8 @@ func (s *sim) receive(m *machine, l letter) {
 	}
 	from := s.registry.ids[l.from]
 	sender := s.machines[from.machine]
-	peer := replica.Peer{ID: from.id, Boot: l.boot, Site: from.site, Ready: sender.brain != nil && sender.brain.ready()}
-	out, err := m.brain.receive(peer, l.m, m.clock.at(s.now))
+	peer := replica.Peer{ID: from.id, Boot: l.boot, Site: from.site, Ready: sender.brain != nil && sender.brain.Ready()}
+	out, err := m.brain.Receive(peer, l.m.Kind, l.m.Payload, m.clock.at(s.now))
 	if err != nil {
 		s.f.MessagesRefused++
 	}

@@ -61,7 +61,7 @@ func (s *sim) relimit(f Fault) bool {
 		}
 		s.driven = m
 		settings.Policy = m.goesBy
-		if err := m.brain.configure(settings, m.clock.at(s.now)); errors.Is(err, node.ErrLeaving) {
+		if err := m.brain.Configure(settings, m.clock.at(s.now)); errors.Is(err, node.ErrLeaving) {
 			continue
 		} else if err != nil {
 			s.fail(err)
@@ -126,12 +126,12 @@ func (s *sim) tellOthers(m *machine) {
 // lost.
 func (s *sim) hasHeardOfAll(m *machine) bool {
 	return !slices.ContainsFunc(s.machines, func(o *machine) bool {
-		return o.boot > 0 && !o.wiped && !m.brain.heardOf(o.id)
+		return o.boot > 0 && !o.wiped && !m.brain.HeardOf(o.id)
 	})
 }
 
 func (s *sim) declareAt(m *machine, id crdt.NodeID) bool {
-	return s.tell(m, fmt.Sprintf("%s is dead", id), func(now time.Time) error { return m.brain.declareDead(id, now) })
+	return s.tell(m, fmt.Sprintf("%s is dead", id), func(now time.Time) error { return m.brain.DeclareDead(id, now) })
 }
 
 // tell gives a node an operator's order, and reports whether it took it.
@@ -172,7 +172,7 @@ func (s *sim) checkClock(m *machine) {
 	sortTimes(others)
 	off := time.Duration(others[len(others)/2]).Abs()
 	s.driven = m
-	s.post(m, m.brain.setClock(off <= clockBound, m.clock.at(s.now)))
+	s.post(m, m.brain.SetClock(off <= clockBound, m.clock.at(s.now)))
 	s.hand()
 	s.store(m)
 }

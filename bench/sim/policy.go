@@ -36,7 +36,7 @@ func (s *sim) conform(nodes []*machine) bool {
 		settings := s.room
 		settings.Policy = m.policy
 		s.driven = m
-		if err := m.brain.configure(settings, m.clock.at(s.now)); errors.Is(err, node.ErrLeaving) {
+		if err := m.brain.Configure(settings, m.clock.at(s.now)); errors.Is(err, node.ErrLeaving) {
 			done = false
 			continue
 		} else if err != nil {

@@ -89,7 +89,7 @@ func (s *sim) founder() *machine {
 }
 
 func (s *sim) retireAt(m *machine, id crdt.RoomID) bool {
-	return s.tell(m, fmt.Sprintf("room %s is deleted", id), func(now time.Time) error { return m.brain.retire(id, now) })
+	return s.tell(m, fmt.Sprintf("room %s is deleted", id), func(now time.Time) error { return m.brain.Retire(id, now) })
 }
 
 // room returns the number of a room: 0 is the first, and each that is made again is a

@@ -48,7 +48,7 @@ func newLedgers(cfg Config) ledgers {
 // note takes over what a node says of its rights. What a node has minted counts
 // for ever: once its disk is lost, what the others know of that takes its place.
 func (s *sim) note(m *machine) {
-	if s.cfg.Room.Policy != room.Escrow || m.brain == nil || !m.brain.ready() {
+	if s.cfg.Room.Policy != room.Escrow || m.brain == nil || !m.brain.Ready() {
 		return // of one that has just started, nothing is different from before
 	}
 	l := &s.rights
@@ -84,7 +84,7 @@ func (s *sim) mintedNow(room uint8) ticket.Amount {
 	if slices.ContainsFunc(s.machines, func(m *machine) bool { return m.wiped || m.wipes > 0 }) {
 		first, known := true, ticket.Amount{}
 		for _, m := range s.machines {
-			if !m.runs() || !m.brain.ready() {
+			if !m.runs() || !m.brain.Ready() {
 				continue
 			}
 			is := m.brain.rights()
@@ -179,7 +179,7 @@ func (s *sim) unsettled() (kind, text string) {
 	whole, first, room := true, true, crdt.RoomID{}
 	for _, m := range s.machines {
 		whole = whole && len(m.lost) == 0
-		if !m.runs() || !m.brain.ready() {
+		if !m.runs() || !m.brain.Ready() {
 			whole = whole && m.brain == nil && (m.away || m.wiped)
 			continue
 		}

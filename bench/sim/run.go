@@ -270,8 +270,8 @@ func (s *sim) tick(m *machine) {
 		return
 	}
 	s.driven = m
-	ready := m.brain.ready()
-	s.post(m, m.brain.tick(m.clock.at(s.now)))
+	ready := m.brain.Ready()
+	s.post(m, m.brain.Tick(m.clock.at(s.now)))
 	s.note(m)
 	s.confirm(m)
 	s.checkKnown(m)
@@ -280,11 +280,11 @@ func (s *sim) tick(m *machine) {
 	if s.handOver(m); m.brain == nil {
 		return
 	}
-	if err := m.brain.conflict(); err != nil && !m.seen.conflict {
+	if err := m.brain.Conflict(); err != nil && !m.seen.conflict {
 		m.seen.conflict = true
 		s.violate(FalseConflict, m, err.Error())
 	}
-	if !ready && m.brain.ready() {
+	if !ready && m.brain.Ready() {
 		m.seen.readyAt = s.now
 		s.changed()
 	}

@@ -280,7 +280,7 @@ func (s *sim) request(i int32) {
 	v.pending, v.due = true, s.now+retryAfter
 	v.open++
 	s.plan(i)
-	s.post(m, m.brain.flush(now))
+	s.post(m, m.brain.Flush(now))
 	s.hand()
 	s.store(m)
 }

@@ -144,7 +144,7 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --on-partition close", "hold, open"},
 		{"SMALL --fault join:site=1,for=3s", "for means nothing here"},
 		{"SMALL --fault limits:site=1,active=0", "a whole number from 1 to"},
-		{"SMALL --fault limits:site=1", "want a new limit of active users"},
+		{"SMALL --fault limits:site=1", "active,rate,session is missing"},
 		{"SMALL --fault disk-full:site=1", "for is missing"},
 		{"SMALL --method lifo", "fifo, random, passthrough, reject"},
 		{"SMALL --stay 0s", "a duration from 1ms to"},
