@@ -32,71 +32,79 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-type options struct {
-	n        int
-	seed     uint64
-	leaveOut string
-	knockOut bool
-	story    string
-	verbose  bool
-	workers  int
-}
-
 func main() { os.Exit(command(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func command(args []string, out, errOut io.Writer) int {
-	var o options
+	var s set
 	f := flag.NewFlagSet("schedules", flag.ContinueOnError)
 	f.SetOutput(errOut)
-	f.IntVar(&o.n, "n", 1000, "how many schedules to run; with -knock-out, at most so many per rule")
-	f.Uint64Var(&o.seed, "seed", 1, "seed of the first one; the next one has the next number")
-	f.StringVar(&o.leaveOut, "leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
-	f.BoolVar(&o.knockOut, "knock-out", false, "leave out each rule in turn, and print what catches it")
-	f.StringVar(&o.story, "story", "", "run this `story` alone, or "+everyStory+" of them, -n times each: "+strings.Join(storyNames(), "; "))
-	f.BoolVar(&o.verbose, "v", false, "print what happens in each schedule, step by step")
-	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at once")
+	f.IntVar(&s.n, "n", 1000, "how many schedules to run; with -knock-out, of each rule")
+	f.Uint64Var(&s.seed, "seed", 1, "seed of the first one; the next one has the next number")
+	leaveOut := f.String("leave-out", "", "run without these `rules`, separated by commas: "+strings.Join(ticket.RuleNames(), ", "))
+	knockOut := f.Bool("knock-out", false, "leave out each rule in turn, and print what catches it")
+	f.StringVar(&s.story, "story", "", "run this `story` alone, or "+everyStory+" of them, -n times each: "+strings.Join(storyNames(), "; "))
+	f.BoolVar(&s.verbose, "v", false, "print what happens in each schedule, step by step")
+	f.IntVar(&s.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at once")
 	if err := f.Parse(args); err != nil {
 		return 2
 	}
-	rules, err := ticket.ParseRules(o.leaveOut)
-	if err == nil && (f.NArg() > 0 || o.n < 1 || o.workers < 1) {
+	rules, err := ticket.ParseRules(*leaveOut)
+	if err == nil && (f.NArg() > 0 || s.n < 1 || s.workers < 1) {
 		err = fmt.Errorf("want flags only, and at least one schedule and one worker")
 	}
-	if _, known := stories()[o.story]; err == nil && o.story != "" && o.story != everyStory && !known {
-		err = fmt.Errorf("no story %q; want %s, or one of %s", o.story, everyStory, strings.Join(storyNames(), "; "))
+	if _, known := stories()[s.story]; err == nil && s.story != "" && s.story != everyStory && !known {
+		err = fmt.Errorf("no story %q; want %s, or one of %s", s.story, everyStory, strings.Join(storyNames(), "; "))
 	}
 	if err != nil {
 		fmt.Fprintln(errOut, "schedules:", err)
 		return 2
 	}
+	s.rules = rules
 	debug.SetGCPercent(1600) // a schedule makes much garbage, keeps little and ends soon
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if o.knockOut {
-		return knockOut(ctx, o, out, errOut)
-	}
-	if o.story == everyStory {
-		return tellAll(ctx, o, rules, out, errOut)
-	}
-	start := time.Now()
-	total := newTally()
-	err = runAll(ctx, o, rules, errOut, func(r outcome) bool {
-		total.add(r)
-		r.tell(out)
-		return true
-	})
-	total.tell(out, time.Since(start), o.workers)
+	kept, err := s.judge(ctx, *knockOut, out, errOut)
 	if err != nil {
 		fmt.Fprintln(errOut, "schedules:", err)
 	}
-	if err != nil || total.failed > 0 {
+	if err != nil || !kept {
 		return 1
 	}
 	return 0
+}
+
+// progressEvery is after how many schedules a line says how far it is.
+const progressEvery = 5000
+
+// judge runs what is asked for, and reports whether that kept all promises.
+func (s *set) judge(ctx context.Context, knockOut bool, out, errOut io.Writer) (kept bool, err error) {
+	switch {
+	case knockOut:
+		// Those who fail are what is wanted. What a rule is for that none misses,
+		// TestRulesAreNeeded and TestRulesInShort of node/ticket have to show.
+		_, err := s.table(ctx, "rule left out", ticket.RuleNames(), func(s *set, name string) {
+			if s.rules, err = ticket.ParseRules(name); err != nil {
+				panic(err)
+			}
+		}, out, io.Discard)
+		return true, err
+	case s.story == everyStory:
+		failed, err := s.table(ctx, "story", storyNames(), func(s *set, name string) { s.story = name }, out, errOut)
+		return err == nil && slices.Max(failed) == 0, err
+	}
+	start := time.Now()
+	t, err := s.run(ctx, out, func(t *tally) {
+		if t.runs%progressEvery == 0 {
+			fmt.Fprintf(errOut, "%d of %d after %v\n", t.runs, s.n, time.Since(start).Round(time.Second))
+		}
+	})
+	t.tell(out, time.Since(start))
+	return t.failed == 0, err
 }

@@ -25,19 +25,11 @@ func TestLimitHolds(t *testing.T) {
 	if testing.Short() {
 		n /= 4
 	}
-	total := newTally()
-	o := options{n: n, seed: *firstSeed, workers: 2}
-	err := runAll(t.Context(), o, 0, nil, func(r outcome) bool {
-		total.add(r)
-		if len(r.result.Violations) > 0 {
-			var text strings.Builder
-			r.tell(&text)
-			t.Error(text.String())
-		}
-		return true
-	})
-	if err != nil {
-		t.Fatal(err)
+	var text strings.Builder
+	all := set{n: n, seed: *firstSeed, workers: 2}
+	total, err := all.run(t.Context(), &text, func(*tally) {})
+	if err != nil || total.failed > 0 {
+		t.Fatalf("%v\n%s", err, text.String())
 	}
 	if total.runs != n || total.full < total.runs/4 || total.rated < total.runs/8 || total.reanchored == 0 || total.borrowed == 0 {
 		t.Errorf("%d schedules; all places taken in %d, the rate used up in %d; %d sessions re-anchored, %d borrowed: they ask too little",
@@ -70,26 +62,27 @@ func TestSchedulesThatFailedOnce(t *testing.T) {
 		42, 76, 82, 92, 125, 164, 166, 272, 391, 432, 461, 654, 5423, 5515, 6766, 7309, 10186, 200168, 400157, 500874, 620026, 630002, 2006026, 155807, 300439, 301182, 301237, 304199, 404651, 488843,
 		4362, 5157, 17240, 17422, 18693, 24480, 25948, 35506, 47965, 49373, 56754,
 	} {
-		held(t, run(t.Context(), drawPlain(seed), 0, false))
+		held(t, drawPlain(seed))
 	}
 	for _, seed := range []uint64{
 		657, 6835, 20088, 30057, 40065, 50087, 60139, 60291, 60879, 61611, 100698, 2829, 8512, 21976, 37697,
 		50828, 51945, 54132, 302635, 302658, 400829, 402389, 511880, 43458, 49725, 54825, 41135, 41673,
 	} {
-		held(t, runOne(t.Context(), seed, 0, false))
+		held(t, draw(seed))
 	}
 }
 
-func held(t *testing.T, o outcome) {
+func held(t *testing.T, cfg sim.Config) *sim.Result {
 	t.Helper()
-	if o.err != nil {
-		t.Fatal(o.err)
+	r, err := sim.Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(o.result.Violations) > 0 {
-		var text strings.Builder
-		o.tell(&text)
+	var text strings.Builder
+	if new(set).tell(&text, cfg, r); text.Len() > 0 {
 		t.Error(text.String())
 	}
+	return r
 }
 
 // TestRulesAreMissed leaves out rules that schedules like these catch; the others have
@@ -116,8 +109,9 @@ func TestRulesAreMissed(t *testing.T) {
 			t.Fatal(err)
 		}
 		caught := false
-		err = runAll(t.Context(), options{n: 200, seed: x.from, workers: 2}, bits, nil, func(r outcome) bool {
-			caught = len(r.result.Violations) > 0
+		all := set{n: 200, seed: x.from, rules: bits, workers: 2}
+		err = sim.RunAll(t.Context(), all.workers, all.all(), func(_ sim.Config, r *sim.Result) bool {
+			caught = len(r.Violations) > 0
 			return !caught
 		})
 		if err != nil || !caught {
@@ -129,22 +123,21 @@ func TestRulesAreMissed(t *testing.T) {
 // TestStories runs each story a few times, where the places are the limit and where the rate is.
 func TestStories(t *testing.T) {
 	for _, name := range storyNames() {
-		o := options{n: 2, seed: 1, workers: 2, story: name}
 		rated := 0
-		err := runAll(t.Context(), o, 0, nil, func(r outcome) bool {
-			held(t, r)
-			if rate := r.cfg.Room.NewUsersPerMinute; rate < plenty {
+		for seed := range uint64(2) {
+			cfg := drawOf(seed+1, name)
+			r := held(t, cfg)
+			if rate := cfg.Room.NewUsersPerMinute; rate < plenty {
 				rated++
-				if r.result.PeakMinute < rate {
-					t.Errorf("%s: at most %d of %d are let in within 60 s: too few for this to tell anything", name, r.result.PeakMinute, rate)
+				if r.PeakMinute < rate {
+					t.Errorf("%s: at most %d of %d are let in within 60 s: too few for this to tell anything", name, r.PeakMinute, rate)
 				}
-			} else if r.result.PeakActive < 10 {
-				t.Errorf("%s: at most %d are inside: too few for this to tell anything", name, r.result.PeakActive)
+			} else if r.PeakActive < 10 {
+				t.Errorf("%s: at most %d are inside: too few for this to tell anything", name, r.PeakActive)
 			}
-			return true
-		})
-		if err != nil || rated != 1 {
-			t.Errorf("%s: the rate is the limit in %d of 2, %v; want one", name, rated, err)
+		}
+		if rated != 1 {
+			t.Errorf("%s: the rate is the limit in %d of 2; want one", name, rated)
 		}
 	}
 }
@@ -160,10 +153,11 @@ func TestStoriesAreMissed(t *testing.T) {
 		{"recoverer leaves", ticket.FreshMint, map[uint64]string{3: sim.OverLimit, 7: sim.OverRate}},
 	} {
 		for seed, kind := range x.seeds {
-			if o := run(t.Context(), drawOf(seed, x.name), x.rule, false); o.err != nil || !slices.Contains(o.kinds(), kind) {
-				t.Errorf("%s, seed %d,%s: %v, %v; want %s", x.name, seed, x.rule.Flag(), o.kinds(), o.err, kind)
+			without := set{story: x.name, rules: x.rule}
+			if r, err := sim.Run(t.Context(), without.draw(seed)); err != nil || !slices.Contains(r.Kinds(), kind) {
+				t.Errorf("%s, seed %d,%s: %v; want %s", x.name, seed, x.rule.Flag(), err, kind)
 			}
-			held(t, run(t.Context(), drawOf(seed, x.name), 0, false))
+			held(t, drawOf(seed, x.name))
 		}
 	}
 }
@@ -262,16 +256,16 @@ func TestCommandRefuses(t *testing.T) {
 	}
 }
 
-// TestFailuresSayHowToRunThemAgain prints an outcome that nobody ran.
+// TestFailuresSayHowToRunThemAgain prints what nobody ran.
 func TestFailuresSayHowToRunThemAgain(t *testing.T) {
-	o := outcome{story: "heir leaves", cfg: draw(17), result: new(sim.Result), took: time.Second}
-	o.cfg.LeaveOut = ticket.Fence
+	all := set{story: "heir leaves", rules: ticket.Fence}
+	cfg, r := all.draw(17), new(sim.Result)
 	for range 2 * shownViolations {
-		o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.OverLimit, Text: "one too many"})
+		r.Violations = append(r.Violations, sim.Violation{Kind: sim.OverLimit, Text: "one too many"})
 	}
-	o.result.Violations = append(o.result.Violations, sim.Violation{Kind: sim.RightsLost})
+	r.Violations = append(r.Violations, sim.Violation{Kind: sim.RightsLost})
 	var text strings.Builder
-	o.tell(&text)
+	all.tell(&text, cfg, r)
 	for _, want := range []string{"seed 17: 11 broken promises (over_limit, rights_lost)", "-seed 17 -story \"heir leaves\" -leave-out fence\n", `"SessionDuration":`, `"kind":"`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, text.String())
@@ -280,10 +274,25 @@ func TestFailuresSayHowToRunThemAgain(t *testing.T) {
 	if n := strings.Count(text.String(), "one too many"); n != shownViolations {
 		t.Errorf("%d violations are printed, want %d", n, shownViolations)
 	}
-	total := newTally()
-	total.add(o)
-	total.add(outcome{cfg: o.cfg, result: new(sim.Result)})
-	if !slices.Equal(byCount(total.kinds), []string{"`over_limit` (1)", "`rights_lost` (1)"}) || total.failed != 1 || total.runs != 2 {
-		t.Errorf("got %v, %d failed of %d", total.kinds, total.failed, total.runs)
+	total := tally{kinds: map[string]int{}}
+	total.add(cfg, r)
+	total.add(cfg, new(sim.Result))
+	if total.broken() != "over_limit in 1, rights_lost in 1" || total.failed != 1 || total.first != 17 || total.runs != 2 {
+		t.Errorf("got %q, %d failed of %d, the first is %d", total.broken(), total.failed, total.runs, total.first)
+	}
+}
+
+// TestTables has a row for each name.
+func TestTables(t *testing.T) {
+	var text strings.Builder
+	all := set{n: 1, seed: 3, workers: 1}
+	failed, err := all.table(t.Context(), "story", []string{"leaves", "recoverer leaves"}, func(s *set, name string) {
+		if s.story = name; name != "leaves" {
+			s.rules = ticket.FreshMint
+		}
+	}, &text, io.Discard)
+	rows := strings.Split(text.String(), "\n")
+	if err != nil || !slices.Equal(failed, []int{0, 1}) || len(rows) != 5 || !strings.HasSuffix(rows[3], " | 1 | over_limit in 1 | 3 |") {
+		t.Errorf("got %v, %v, %s", failed, err, text.String())
 	}
 }

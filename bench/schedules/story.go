@@ -1,9 +1,6 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -11,7 +8,6 @@ import (
 
 	"github.com/ropeline/ropeline/bench/sim"
 	"github.com/ropeline/ropeline/node/room"
-	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // A story is one change of who mints, at a random moment after the limit was changed, in a
@@ -59,30 +55,6 @@ func stories() map[string]func(*story) {
 
 // everyStory stands for all of them.
 const everyStory = "all"
-
-// tellAll runs each story o.n times, and prints what became of it, as a table in Markdown.
-func tellAll(ctx context.Context, o options, rules ticket.Rules, out, errOut io.Writer) int {
-	code := 0
-	fmt.Fprintf(out, "| story | schedules | let in | all places taken in | the rate used up in | failed |\n|---|--:|--:|--:|--:|--:|\n")
-	for _, name := range storyNames() {
-		o.story = name
-		total := newTally()
-		err := runAll(ctx, o, rules, nil, func(r outcome) bool {
-			total.add(r)
-			r.tell(errOut)
-			return true
-		})
-		if err != nil {
-			fmt.Fprintln(errOut, "schedules:", err)
-			return 1
-		}
-		if total.failed > 0 {
-			code = 1
-		}
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d |\n", name, total.runs, total.admitted, total.full, total.rated, total.failed)
-	}
-	return code
-}
 
 func storyNames() []string { return slices.Sorted(maps.Keys(stories())) }
 
