@@ -9,10 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/sim"
 )
 
@@ -35,36 +33,6 @@ type finished struct {
 	result sim.Result
 	took   time.Duration
 	memory int64 // most bytes that were resident; 0: this system does not say
-}
-
-// execute makes all runs, jobs at a time, and returns them in their order.
-func execute(ctx context.Context, r *measurement.Run, runs []planned, jobs int) ([]finished, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	done := make([]finished, len(runs))
-	next := make(chan int)
-	var wg sync.WaitGroup
-	for range jobs {
-		wg.Go(func() {
-			for i := range next {
-				var err error
-				if done[i], err = one(ctx, r.Self, runs[i]); err != nil {
-					cancel(err)
-					return
-				}
-				r.Tell("%2d of %d  %6.1f s  %s", i+1, len(runs), done[i].took.Seconds(), runs[i].line())
-			}
-		})
-	}
-	for i := range runs {
-		select {
-		case next <- i:
-		case <-ctx.Done():
-		}
-	}
-	close(next)
-	wg.Wait()
-	return done, context.Cause(ctx)
 }
 
 // one makes one run. That promises were broken does not end the story: it is in

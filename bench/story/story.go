@@ -28,7 +28,7 @@ func Entries() []measurement.Entry {
 			},
 			Quick: []string{"only=--nodes 3 --total-active-users 800 --new-users-per-minute 400 --stay 2m --session-duration 1m --policy escrow"}, // the spike
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-				return runOf(o, policies(), 2, func(f finished) measurement.Values {
+				return runOf(o, policies(), func(f finished) measurement.Values {
 					return measurement.Values{"over-%": f.result.OvershootPct, "rate-over-%": f.result.OvershootRatePct, "idle-%": f.result.IdlePct, "broken": float64(len(f.result.Violations))}
 				})
 			},
@@ -45,7 +45,7 @@ func Entries() []measurement.Entry {
 			},
 			Quick: []string{"only=--sites 10 "},
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
-				return runOf(o, large(), 1, func(f finished) measurement.Values { // time and memory are measured
+				return runOf(o, large(), func(f finished) measurement.Values {
 					return measurement.Values{"sec": f.took.Seconds(), "visitors/s": float64(f.result.Visitors) / f.took.Seconds(), "B": float64(f.memory), "broken": float64(len(f.result.Violations))}
 				})
 			},
@@ -53,8 +53,8 @@ func Entries() []measurement.Entry {
 	}
 }
 
-// runOf returns the run of a set, jobs simulations at a time.
-func runOf(o *pflag.FlagSet, s set, jobs int, values func(finished) measurement.Values) func(context.Context, *measurement.Run) error {
+// runOf returns the run of a set, one simulation after the other: time and memory are measured.
+func runOf(o *pflag.FlagSet, s set, values func(finished) measurement.Values) func(context.Context, *measurement.Run) error {
 	only := o.String("only", "", "do only runs whose command line has this text")
 	return func(ctx context.Context, r *measurement.Run) error {
 		runs := s.runs
@@ -64,11 +64,14 @@ func runOf(o *pflag.FlagSet, s set, jobs int, values func(finished) measurement.
 			}
 			runs = slices.DeleteFunc(slices.Clone(runs), func(p planned) bool { return !strings.Contains(p.line(), *only) })
 		}
-		done, err := execute(ctx, r, runs, jobs)
-		if err != nil {
-			return err
-		}
-		for _, f := range done {
+		var done []finished
+		for i, p := range runs {
+			f, err := one(ctx, r.Self, p)
+			if err != nil {
+				return err
+			}
+			r.Tell("%2d of %d  %6.1f s  %s", i+1, len(runs), f.took.Seconds(), p.line())
+			done = append(done, f)
 			r.Add(measurement.Row(s.head[0], f.title[0], s.head[1], strings.Trim(f.title[1], "`")), values(f))
 		}
 		return r.Table(s.table(done))

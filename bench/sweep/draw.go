@@ -98,10 +98,10 @@ func (s *schedule) shape() string {
 }
 
 // config is the run.
-func (s *schedule) config() (sim.Config, error) {
+func (s *schedule) config() sim.Config {
 	arrivals, err := input.ParseShape(s.shape())
 	if err != nil {
-		return sim.Config{}, err
+		panic(err) // of our own drawing
 	}
 	c := sim.Config{
 		Seed: s.seed, Sites: s.sites, Nodes: s.nodes, Tick: tick, Weights: s.weights, Rotate: s.rotate, Uneven: s.uneven,
@@ -114,7 +114,7 @@ func (s *schedule) config() (sim.Config, error) {
 	for _, x := range s.cuts {
 		c.Faults = append(c.Faults, sim.Fault{Kind: sim.Partition, Site: x.site, Peer: x.peer, From: x.from, For: x.span})
 	}
-	return c, nil
+	return c
 }
 
 // drain is for how long a run goes on after the last visitor has come: until the cuts

@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/sim"
@@ -53,70 +52,25 @@ func (s *summary) idle() float64 {
 type outcome struct {
 	schedule
 	result *sim.Result
-	err    error
 }
 
-// sweep runs the schedules of one policy. Outcomes are taken in whatever order runs end; what
-// is made of them does not depend on it but for which of two equal worst ones is shown.
+// sweep runs the schedules of one policy. What is made of them does not depend on the order in
+// which they end but for which of two equal worst ones is shown.
 func sweep(ctx context.Context, o options, policy room.Policy, tell func(string, ...any)) (*summary, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	seeds, outcomes := make(chan uint64), make(chan outcome)
-	go func() {
-		defer close(seeds)
-		for i := range o.n {
-			select {
-			case seeds <- o.seed + uint64(i):
-			case <-ctx.Done():
+	sum := &summary{policy: policy}
+	all := func(yield func(sim.Config) bool) {
+		for i := range uint64(o.n) {
+			if s := draw(o.seed+i, policy); !yield(s.config()) {
 				return
 			}
 		}
-	}()
-	var wg sync.WaitGroup
-	for range min(o.workers, o.n) {
-		wg.Go(func() {
-			for seed := range seeds {
-				outcomes <- runOne(ctx, seed, policy)
-			}
-		})
 	}
-	go func() {
-		wg.Wait()
-		close(outcomes)
-	}()
-	sum := &summary{policy: policy}
-	var failed error
-	for r := range outcomes {
-		if r.err != nil {
-			if failed == nil {
-				failed = fmt.Errorf("seed %d: %w", r.seed, r.err)
-				stop(failed)
-			}
-			continue
+	return sum, sim.RunAll(ctx, o.workers, all, func(cfg sim.Config, r *sim.Result) bool {
+		if done := (outcome{draw(cfg.Seed, policy), r}); sum.add(done) {
+			tell("%s", done.text())
 		}
-		if sum.add(r) || o.all && r.over() {
-			tell("%s", r.text())
-		}
-	}
-	if failed == nil && sum.runs < o.n {
-		failed = context.Cause(ctx)
-	}
-	return sum, failed
-}
-
-func runOne(ctx context.Context, seed uint64, policy room.Policy) outcome {
-	o := outcome{schedule: draw(seed, policy)}
-	cfg, err := o.config()
-	if err != nil {
-		o.err = err
-		return o
-	}
-	o.result, o.err = sim.Run(ctx, cfg)
-	return o
-}
-
-func (o *outcome) over() bool {
-	return o.result.PeakActive > o.limit || o.result.PeakMinute > o.rate
+		return true
+	})
 }
 
 func (o *outcome) text() string {

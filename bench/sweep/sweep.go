@@ -32,7 +32,6 @@ type options struct {
 	seed    uint64
 	policy  string
 	workers int
-	all     bool
 }
 
 // Entry is the measurement.
@@ -54,7 +53,6 @@ func Entry() measurement.Entry {
 			f.Uint64Var(&o.seed, "seed", 1, "seed of the first schedule; the next one has the next number")
 			f.StringVar(&o.policy, "policy", "", "only this policy; empty: all of them")
 			f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "how many schedules run at once")
-			f.BoolVar(&o.all, "v", false, "tell of each schedule that went over a limit")
 			return func(ctx context.Context, r *measurement.Run) error { return run(ctx, o, r) }
 		},
 	}

@@ -32,15 +32,22 @@ func TestPoliciesStayWithinBounds(t *testing.T) {
 	}
 }
 
+func runOne(t *testing.T, seed uint64, policy room.Policy) outcome {
+	t.Helper()
+	s := draw(seed, policy)
+	r, err := sim.Run(t.Context(), s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcome{s, r}
+}
+
 // TestSchedulesThatFailedOnce are those in which a policy was far over its limit while sites
 // divided what was left as often as they looked, 67 of 39, 36 of 21, 51 of 37 inside, or while
 // they took those who wait beyond a cut for gone: 46 of 33.
 func TestSchedulesThatFailedOnce(t *testing.T) {
 	for _, seed := range []uint64{27, 26, 4, 149} {
-		o := runOne(t.Context(), seed, room.Counter)
-		if o.err != nil {
-			t.Fatal(o.err)
-		}
+		o := runOne(t, seed, room.Counter)
 		if o.broken() {
 			t.Error(o.text())
 		}
@@ -56,10 +63,7 @@ func TestSitesDoNotShareAPlace(t *testing.T) {
 		seed   uint64
 		policy room.Policy
 	}{{1725, room.Counter}, {1725, room.Even}, {2741, room.Even}, {409, room.Even}, {321, room.Even}, {867, room.Counter}, {47, room.Counter}} {
-		o := runOne(t.Context(), c.seed, c.policy)
-		if o.err != nil {
-			t.Fatal(o.err)
-		}
+		o := runOne(t, c.seed, c.policy)
 		if o.beyond() > 0 {
 			t.Error(o.text())
 		}
@@ -74,10 +78,7 @@ func TestASiteBetweenTwo(t *testing.T) {
 	const share = 36 / 3
 	for _, seed := range []uint64{1861, 2741} {
 		for _, p := range []room.Policy{room.Even, room.Counter} {
-			o := runOne(t.Context(), seed, p)
-			if o.err != nil {
-				t.Fatal(o.err)
-			}
+			o := runOne(t, seed, p)
 			if !o.betweenTwo() || o.limit != 3*share || o.beyond() > share {
 				t.Error(o.text())
 			}
@@ -115,11 +116,7 @@ func TestBoundsAreNoticed(t *testing.T) {
 func TestDrawnSchedulesCanBeRun(t *testing.T) {
 	for seed := range uint64(1000) {
 		s := draw(seed, room.Even)
-		cfg, err := s.config()
-		if err == nil {
-			err = cfg.Check()
-		}
-		if err != nil {
+		if err := s.config().Check(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		if !reflect.DeepEqual(s, draw(seed, room.Even)) {
