@@ -68,14 +68,8 @@ func (s *sim) inFact(v *visitor, m *machine, a *node.Verdict) {
 	switch {
 	case v.phase == asking || v.phase == waiting:
 		s.letIn(v, m, &told, fresh) // or let back in, by a session of before
-	case accepted != v.accepted && !v.active:
-		// The session was over, and another place free at once.
-		s.f.Requeued++
-		v.rest = max(1, v.until-s.now)
-		v.came, v.queued, v.first = s.now, false, false
-		s.letIn(v, m, &told, fresh)
-	case told.room != v.room:
-		// The room was made again, and has a place at once.
+	case accepted != v.accepted && !v.active, told.room != v.room:
+		// The session was over, or the room was made again, and a place is free at once.
 		s.f.Requeued++
 		v.rest = max(1, v.until-s.now)
 		v.came, v.queued, v.first = s.now, false, false
@@ -124,7 +118,6 @@ func (s *sim) comeIn(v *visitor) {
 	} else {
 		a.inside++
 	}
-	s.bySite[v.site]++
 }
 
 func (s *sim) goOut(v *visitor) {
@@ -135,7 +128,6 @@ func (s *sim) goOut(v *visitor) {
 		a.inside--
 	}
 	s.oracle.leave()
-	s.bySite[v.site]--
 	s.lend(v, false)
 }
 

@@ -83,7 +83,7 @@ func runWriters(t *testing.T, cfg Config) (r *Result, starts [][2]int) {
 		w.n = w.sure
 		starts = append(starts, [2]int{w.sure, told})
 		return w, err
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +215,11 @@ func TestPausedNodeHearsOfItsWriteLater(t *testing.T) {
 func TestJoinedNodesComeLater(t *testing.T) {
 	cfg := steady()
 	cfg.Faults = []Fault{{Kind: Join, Site: 2, Node: 2, From: 2 * time.Minute}}
-	r := simulate(t, cfg)
-	if least, most := offline(within(r, 0, 2*time.Minute-time.Second)); least != 1 || most != 1 {
+	_, points := watch(t, cfg)
+	if least, most := offline(within(points, 0, 2*time.Minute-time.Second)); least != 1 || most != 1 {
 		t.Errorf("%d to %d nodes are offline before one joins, want 1", least, most)
 	}
-	if _, most := offline(within(r, 2*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
+	if _, most := offline(within(points, 2*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
 		t.Errorf("%d nodes are offline afterwards", most)
 	}
 }

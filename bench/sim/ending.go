@@ -121,32 +121,14 @@ func (s *sim) checkCounts() {
 	}
 }
 
-// sample adds a point to the series and sees whether the run is over.
-func (s *sim) sample() {
-	if s.through < 0 || s.oracle.active > 0 {
-		s.series = append(s.series, s.point())
-	}
-	s.stepArrivals = 0
-	s.checkEnd()
-	s.heap.add(s.now+int64(PointEvery), samples, 0, 0)
-}
+// endEvery is how often it is looked whether a run is over.
+const endEvery = 10 * time.Second
 
-func (s *sim) point() Point {
-	p := Point{
-		At: seconds(s.now), Arrivals: s.stepArrivals, Active: s.oracle.active,
-		BySite: append([]int(nil), s.bySite...),
+// look sees whether the run is over.
+func (s *sim) look() {
+	if s.watch != nil {
+		s.watch(s)
 	}
-	for _, m := range s.machines {
-		if !m.answers() {
-			p.Offline++
-		}
-	}
-	for i := range s.machines {
-		m := s.machines[(len(s.series)+i)%len(s.machines)]
-		if m.answers() {
-			p.Seen, _ = m.brain.seen()
-			break
-		}
-	}
-	return p
+	s.checkEnd()
+	s.heap.add(s.now+int64(endEvery), looks, 0, 0)
 }

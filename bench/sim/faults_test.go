@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,21 +10,64 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
+// point is the state at one moment of a run.
+type point struct {
+	at       time.Duration
+	come     int   // arrivals so far
+	active   int   // truly
+	seen     int   // active as one node has it, another one at each point
+	offline  int   // nodes that do not answer
+	busySite int32 // which has let in most of those inside
+}
+
+// watch runs cfg, and returns its points until nobody is inside any more.
+func watch(t *testing.T, cfg Config) (r *Result, series []point) {
+	t.Helper()
+	r, err := run(t.Context(), cfg, newShipped, func(s *sim) {
+		if s.through >= 0 && s.oracle.active == 0 {
+			return
+		}
+		p := point{at: time.Duration(s.now), come: s.people.come, active: s.oracle.active, seen: -1}
+		for i := range s.machines {
+			m := s.machines[(len(series)+i)%len(s.machines)]
+			if !m.answers() {
+				p.offline++
+			} else if p.seen < 0 {
+				p.seen, _ = m.brain.seen()
+			}
+		}
+		inside := make([]int, cfg.Sites)
+		for _, v := range s.people.all {
+			if v.active {
+				inside[v.site]++
+			}
+		}
+		p.busySite = int32(slices.Index(inside, slices.Max(inside)))
+		series = append(series, p)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range r.Violations {
+		t.Errorf("seed %d: %v", cfg.Seed, v)
+	}
+	return r, series
+}
+
 // within returns the points of a series from … to, both included.
-func within(r *Result, from, to time.Duration) []Point {
-	var out []Point
-	for _, p := range r.Series {
-		if at := time.Duration(p.At * float64(time.Second)); at >= from && at <= to {
+func within(series []point, from, to time.Duration) (out []point) {
+	for _, p := range series {
+		if p.at >= from && p.at <= to {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func offline(points []Point) (least, most int) {
+func offline(points []point) (least, most int) {
 	least = 1 << 30
 	for _, p := range points {
-		least, most = min(least, p.Offline), max(most, p.Offline)
+		least, most = min(least, p.offline), max(most, p.offline)
 	}
 	return least, most
 }
@@ -41,14 +85,14 @@ func TestCrashStopsANodeForAsLongAsSaid(t *testing.T) {
 	for _, kind := range []FaultKind{Crash, Wipe, Leave, Pause} {
 		cfg := steady()
 		cfg.Faults = []Fault{{Kind: kind, Site: 1, Node: 2, From: 2 * time.Minute, For: time.Minute}}
-		r := simulate(t, cfg)
-		if _, most := offline(within(r, 0, 2*time.Minute-time.Second)); most != 0 {
+		r, points := watch(t, cfg)
+		if _, most := offline(within(points, 0, 2*time.Minute-time.Second)); most != 0 {
 			t.Errorf("%s: %d nodes are offline before", kind, most)
 		}
-		if least, most := offline(within(r, 2*time.Minute, 3*time.Minute-time.Second)); least != 1 || most != 1 {
+		if least, most := offline(within(points, 2*time.Minute, 3*time.Minute-time.Second)); least != 1 || most != 1 {
 			t.Errorf("%s: %d to %d nodes are offline, want 1", kind, least, most)
 		}
-		if _, most := offline(within(r, 3*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
+		if _, most := offline(within(points, 3*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
 			t.Errorf("%s: %d nodes are offline afterwards", kind, most)
 		}
 		if r.Unanswered == 0 {
@@ -61,8 +105,8 @@ func TestCrashOfASiteTakesAllItsNodes(t *testing.T) {
 	t.Parallel()
 	cfg := steady()
 	cfg.Faults = []Fault{{Kind: Crash, Site: 2, From: 2 * time.Minute, For: time.Minute}}
-	r := simulate(t, cfg)
-	if least, most := offline(within(r, 2*time.Minute, 3*time.Minute-time.Second)); least != 2 || most != 2 {
+	_, points := watch(t, cfg)
+	if least, most := offline(within(points, 2*time.Minute, 3*time.Minute-time.Second)); least != 2 || most != 2 {
 		t.Errorf("%d to %d nodes are offline, want 2", least, most)
 	}
 }
@@ -76,8 +120,8 @@ func TestCrashKeepsWhatWipeLoses(t *testing.T) {
 		cfg.Sites, cfg.Nodes = 1, 1
 		cfg.Room.Policy = room.Even // rights would be lost with the disk, and this is about counts
 		cfg.Faults = []Fault{{Kind: kind, Site: 1, From: 2*time.Minute + time.Second, For: 4 * time.Second}}
-		r := simulate(t, cfg)
-		return within(r, 2*time.Minute+10*time.Second, 2*time.Minute+10*time.Second)[0].Seen
+		_, points := watch(t, cfg)
+		return within(points, 2*time.Minute+10*time.Second, 2*time.Minute+10*time.Second)[0].seen
 	}
 	if crashed, wiped := after(Crash), after(Wipe); crashed < 30 || wiped >= crashed {
 		t.Errorf("a node counts %d active after a crash and %d after a lost disk", crashed, wiped)
@@ -91,8 +135,9 @@ func TestPartitionKeepsNewsBack(t *testing.T) {
 	cfg.Weights = []float64{1, 0}
 	apart := func(f ...Fault) (most int) {
 		cfg.Faults = f
-		for _, p := range within(simulate(t, cfg), 3*time.Minute, 4*time.Minute) {
-			most = max(most, p.Active-p.Seen)
+		_, points := watch(t, cfg)
+		for _, p := range within(points, 3*time.Minute, 4*time.Minute) {
+			most = max(most, p.active-p.seen)
 		}
 		return most
 	}
@@ -134,8 +179,9 @@ func TestPartitionOfANodeCutsItFromItsSite(t *testing.T) {
 	cfg.Room.TotalActiveUsers = 1000
 	cfg.Faults = []Fault{{Kind: Partition, Site: 1, Node: 2, From: 100 * time.Second, For: 150 * time.Second}}
 	most := 0
-	for _, p := range within(simulate(t, cfg), 3*time.Minute, 4*time.Minute) {
-		most = max(most, p.Active-p.Seen)
+	_, points := watch(t, cfg)
+	for _, p := range within(points, 3*time.Minute, 4*time.Minute) {
+		most = max(most, p.active-p.seen)
 	}
 	if most < 30 {
 		t.Errorf("the node that is cut off sees %d too few", most)
@@ -306,8 +352,9 @@ func TestPairOfSitesStaysMemberByAThird(t *testing.T) {
 func TestFaultsLeaveVisitorsAsTheyWere(t *testing.T) {
 	t.Parallel()
 	first := func(cfg Config) (arrivals []int) {
-		for _, p := range simulate(t, cfg).Series {
-			arrivals = append(arrivals, p.Arrivals)
+		_, points := watch(t, cfg)
+		for _, p := range points {
+			arrivals = append(arrivals, p.come)
 		}
 		return arrivals
 	}
@@ -410,7 +457,8 @@ func TestRestartWhileSomethingElseChanges(t *testing.T) {
 		{Kind: Partition, Site: 2, From: time.Minute, For: time.Minute},
 		{Kind: Crash, Site: 1, Node: 1, From: time.Minute, For: time.Minute},
 	}
-	if _, most := offline(within(simulate(t, cfg), 2*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
+	_, points := watch(t, cfg)
+	if _, most := offline(within(points, 2*time.Minute+5*time.Second, 6*time.Minute)); most != 0 {
 		t.Errorf("%d nodes are offline after all faults", most)
 	}
 }

@@ -18,7 +18,7 @@ func sortTimes(times []int64) { slices.Sort(times) }
 
 // result sums the run up.
 func (s *sim) result() *Result {
-	r := &Result{Figures: s.f, Violations: append([]Violation{}, s.violations...), Series: s.series} // lists are never null in JSON
+	r := &Result{Figures: s.f, Violations: append([]Violation{}, s.violations...)} // lists are never null in JSON
 	f, o := &r.Figures, s.oracle
 	f.OvershootPct, f.OvershootRatePct = round(100*s.over.active, 4), round(100*s.over.minute, 4)
 	f.EarlyQueuedPct = round(100*share(float64(o.early), float64(o.arrivals)), 4)

@@ -57,7 +57,7 @@ func runWrong(t *testing.T, cfg Config, spoil func(*wrong)) *Result {
 		w := &wrong{brain: b, born: o}
 		spoil(w)
 		return w, err
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,16 +262,18 @@ func TestWeightsAndRotation(t *testing.T) {
 	cfg.Sites, cfg.Weights, cfg.Rotate = 3, []float64{1, 0, 0}, time.Minute
 	cfg.Room.Policy = room.Open
 	cfg.Stay = 0
-	r := simulate(t, cfg)
-	for i, p := range within(r, 0, 3*time.Minute-time.Second) {
-		if p.At > 0 && int(p.At)%60 == 50 {
-			busy := p.BySite[int(p.At)/60]
-			for site, n := range p.BySite {
-				if n > busy {
-					t.Errorf("point %d: site %d has %d, the busy one %d", i, site+1, n, busy)
-				}
-			}
+	_, points := watch(t, cfg)
+	turns := 0
+	for _, p := range within(points, time.Second, 3*time.Minute-time.Second) {
+		if p.at%time.Minute != 50*time.Second {
+			continue
 		}
+		if turns++; p.busySite != int32(p.at/time.Minute) {
+			t.Errorf("at %v most are at site %d", p.at, p.busySite+1)
+		}
+	}
+	if turns != 3 {
+		t.Errorf("%d turns were seen", turns)
 	}
 }
 

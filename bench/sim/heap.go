@@ -15,7 +15,7 @@ const (
 	wrote                 // a disk is done with something; what: the start of its node
 	says                  // an operator does what a fault says
 	checks                // a node learns how its clock stands to others; what: its start
-	samples               // the series gets a point
+	looks                 // it is seen whether the run is over
 )
 
 // event is something that will happen. It holds no pointer, so a heap of

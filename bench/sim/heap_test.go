@@ -37,8 +37,8 @@ func TestHeapAgainstSorting(t *testing.T) {
 
 func TestHeapKeepsKind(t *testing.T) {
 	var h heap
-	h.add(3, samples, -1, 7)
-	if e, _ := h.next(); e.kind() != samples || e.who != -1 || e.what != 7 || e.at != 3 {
+	h.add(3, looks, -1, 7)
+	if e, _ := h.next(); e.kind() != looks || e.who != -1 || e.what != 7 || e.at != 3 {
 		t.Errorf("got %+v", e)
 	}
 }

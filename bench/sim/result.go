@@ -12,7 +12,6 @@ type Result struct {
 	// the faults. That a policy lets in too many, or too few, is not one: the
 	// figures tell.
 	Violations []Violation `json:"violations"`
-	Series     []Point     `json:"-"`
 }
 
 // Figures sum a run up. DESIGN.md defines each of them.
@@ -131,17 +130,4 @@ func (v Violation) String() string {
 		return fmt.Sprintf("%s at %v: %s", v.Kind, at, v.Text)
 	}
 	return fmt.Sprintf("%s at %v, node %s: %s", v.Kind, at, v.Node, v.Text)
-}
-
-// PointEvery is the time between two points of a series.
-const PointEvery = 10 * time.Second
-
-// Point is the state at the end of one step of a series.
-type Point struct {
-	At       float64
-	Arrivals int   // within the step
-	Active   int   // truly
-	Seen     int   // active as one node has it, another one at each point
-	Offline  int   // nodes that are down, paused or not ready
-	BySite   []int // active by the site that let them in
 }

@@ -26,6 +26,7 @@ const (
 type sim struct {
 	cfg      Config
 	newBrain newBrain
+	watch    func(*sim) // nil: nobody does
 	heap     heap
 	now      int64
 	events   int
@@ -40,7 +41,6 @@ type sim struct {
 	answers []late
 	next    func() (time.Duration, bool) // of arrivals
 	weights []float64                    // of sites, added up
-	bySite  []int                        // truly active, by the site that let them in
 
 	oracle *oracle
 	force  *force
@@ -48,12 +48,10 @@ type sim struct {
 	room   room.Settings // as operators have it by now; a start of a node has it as it was first
 	waits  []wait
 
-	f            Figures
-	over         excesses
-	series       []Point
-	violations   []Violation
-	estimates    []float64 // how far off the waits were that visitors were told, in minutes
-	stepArrivals int
+	f          Figures
+	over       excesses
+	violations []Violation
+	estimates  []float64 // how far off the waits were that visitors were told, in minutes
 
 	peers []replica.Peer // scratch
 	lists lists
@@ -76,9 +74,10 @@ type sim struct {
 
 // Run simulates what cfg describes. It returns early, with the cause, when ctx
 // ends.
-func Run(ctx context.Context, cfg Config) (*Result, error) { return run(ctx, cfg, newShipped) }
+func Run(ctx context.Context, cfg Config) (*Result, error) { return run(ctx, cfg, newShipped, nil) }
 
-func run(ctx context.Context, cfg Config, brains newBrain) (*Result, error) {
+// run is Run with other brains, and with watch called now and then.
+func run(ctx context.Context, cfg Config, brains newBrain, watch func(*sim)) (*Result, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -86,7 +85,7 @@ func run(ctx context.Context, cfg Config, brains newBrain) (*Result, error) {
 	s := newSim(cfg, brains)
 	next, stop := iter.Pull(cfg.Arrivals.Times(stream(cfg.Seed, forArrivals)))
 	defer stop()
-	s.next = next
+	s.next, s.watch = next, watch
 	s.prepare()
 	if err := s.loop(ctx); err != nil {
 		return nil, err
@@ -99,7 +98,6 @@ func newSim(cfg Config, brains newBrain) *sim {
 		cfg: cfg, newBrain: brains, now: -int64(warmUp),
 		registry: registry{byID: map[crdt.NodeID]int32{}}, network: newNetwork(cfg),
 		oracle:       newOracle(&cfg.Room, -int64(warmUp)),
-		bySite:       make([]int, cfg.Sites),
 		arrivalsLeft: true, through: -1, freeUntil: longAgo, remakes: map[int32]*remaking{},
 	}
 	sum := 0.0
@@ -167,7 +165,7 @@ func (s *sim) prepare() {
 	s.changed()
 	s.planFaults()
 	s.planArrival()
-	s.heap.add(0, samples, 0, 0)
+	s.heap.add(0, looks, 0, 0)
 }
 
 // stagger spreads the ticks of all nodes evenly over the interval, as they are
@@ -256,8 +254,8 @@ func (s *sim) do(e event) {
 		s.hand()
 	case saves:
 		s.save(s.machines[e.who])
-	case samples:
-		s.sample()
+	case looks:
+		s.look()
 	}
 	s.driven = nil
 }

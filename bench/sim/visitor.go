@@ -114,7 +114,6 @@ func (s *sim) arrive() {
 	delete(p.old, i)
 	p.come++
 	p.here++
-	s.stepArrivals++
 	v := &p.all[i]
 	v.at = s.home(&v.dice)
 	v.patient = v.dice.unit() >= s.cfg.Abandon
