@@ -27,6 +27,16 @@ func (c crowd) Span() time.Duration { return troubles }
 
 func (c crowd) Times(*rand.Rand) iter.Seq[time.Duration] { return slices.Values(c) }
 
+// come returns so many visitors who come within a time.
+func (d dice) come(n int, from, to time.Duration) crowd {
+	c := make(crowd, n)
+	for i := range c {
+		c[i] = d.span(from, to)
+	}
+	slices.Sort(c)
+	return c
+}
+
 // dice draw what a schedule is made of.
 type dice struct{ *rand.Rand }
 
@@ -98,17 +108,11 @@ func drawCrowd(d dice, cfg sim.Config) crowd {
 	byPlaces := float64(cfg.Room.TotalActiveUsers) * troubles.Seconds() / turn.Seconds()
 	byRate := float64(cfg.Room.NewUsersPerMinute) * troubles.Minutes()
 	n := min(200, 5+int(min(byPlaces, byRate)*(0.8+2*d.Float64())))
-	c := make(crowd, n)
-	from, to := time.Duration(0), troubles
 	if d.chance(0.3) { // all at once
-		from = d.span(0, troubles/2)
-		to = from + 5*time.Second
+		from := d.span(0, troubles/2)
+		return d.come(n, from, from+5*time.Second)
 	}
-	for i := range c {
-		c[i] = d.span(from, to)
-	}
-	slices.Sort(c)
-	return c
+	return d.come(n, 0, troubles)
 }
 
 func drawNetwork(d dice) sim.Network {
@@ -130,18 +134,8 @@ func drawTight(d dice, cfg *sim.Config) {
 	cfg.Room.TotalActiveUsers, cfg.Room.NewUsersPerMinute = d.pick(3, 10), 1000
 	cfg.Room.RefreshInterval, cfg.Room.DisableSessionRenewal = time.Second, true
 	cfg.Room.SessionDuration = one(d, 5*time.Second, 10*time.Second, 15*time.Second)
-	c := make(crowd, 250)
-	for i := range c {
-		c[i] = d.span(0, troubles)
-	}
-	slices.Sort(c)
-	cfg.Arrivals = c
-	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
-	for _, f := range cfg.Faults {
-		if f.Kind == sim.Wipe || f.Kind == sim.HandOver || f.Kind == sim.Join {
-			p.gone++
-		}
-	}
+	cfg.Arrivals = d.come(250, 0, troubles)
+	p := newPlan(d, cfg)
 	if p.chance(0.5) {
 		p.lostDisk(2 * time.Second)
 	}

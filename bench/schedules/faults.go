@@ -15,9 +15,20 @@ type plan struct {
 	total int // of nodes
 }
 
+// newPlan goes on with the faults that there are.
+func newPlan(d dice, cfg *sim.Config) *plan {
+	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
+	for _, f := range cfg.Faults {
+		if f.Kind == sim.Wipe || f.Kind == sim.HandOver || f.Kind == sim.Join {
+			p.gone++
+		}
+	}
+	return p
+}
+
 // drawFaults adds what goes wrong. All of it is over when the last visitor has come.
 func drawFaults(d dice, cfg *sim.Config) {
-	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
+	p := newPlan(d, cfg)
 	p.clocks()
 	p.newcomers()
 	if d.chance(0.1) {
@@ -37,7 +48,7 @@ func drawRough(d dice, cfg *sim.Config) {
 	if !d.chance(rough) {
 		return
 	}
-	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
+	p := newPlan(d, cfg)
 	cfg.Disk = d.span(200*time.Millisecond, time.Second)
 	for range d.pick(4, 12) {
 		f := p.somewhere(sim.Crash)
@@ -62,7 +73,7 @@ func drawRemake(d dice, cfg *sim.Config) {
 	if !d.chance(remade) {
 		return
 	}
-	p := &plan{dice: d, cfg: cfg}
+	p := newPlan(d, cfg)
 	f := p.somewhere(sim.Remake)
 	f.Node, f.For = d.pick(1, cfg.Nodes), min(troubles-f.From, one(d, time.Millisecond, d.span(0, 10*time.Second)))
 	p.add(f)
@@ -91,7 +102,7 @@ func drawSessions(d dice, cfg *sim.Config) {
 		cfg.Room.Events = []room.Event{e}
 		return
 	}
-	p := &plan{dice: d, cfg: cfg}
+	p := newPlan(d, cfg)
 	session, at := other(), d.span(0, troubles-20*time.Second)
 	for range d.pick(1, 4) {
 		p.add(sim.Fault{Kind: sim.Limits, Site: d.pick(1, cfg.Sites), Node: d.pick(1, cfg.Nodes), From: at, Session: session})

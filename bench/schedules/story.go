@@ -92,8 +92,8 @@ func tell(d dice, cfg *sim.Config, name string) {
 	if cfg.Nodes == 1 {
 		cfg.Sites = 3 // two may go
 	}
-	s := &story{plan: &plan{dice: d, cfg: cfg}, at: d.span(10*time.Second, 40*time.Second)}
-	cfg.Arrivals = d.come(150, s.at+40*time.Second)
+	s := &story{plan: newPlan(d, cfg), at: d.span(10*time.Second, 40*time.Second)}
+	cfg.Arrivals = d.come(150, 0, s.at+40*time.Second)
 	s.limit(s.at, 2*cfg.Room.TotalActiveUsers)
 	stories()[name](s)
 }
@@ -123,17 +123,7 @@ func bind(cfg *sim.Config) {
 			f.Active, f.Rate = 0, max(2, f.Active*rate/places)
 		}
 	}
-	cfg.Arrivals = d.come(250, troubles) // for more than a minute after what happens
-}
-
-// come returns so many visitors who come within a time.
-func (d dice) come(n int, within time.Duration) crowd {
-	c := make(crowd, n)
-	for i := range c {
-		c[i] = d.span(0, within)
-	}
-	slices.Sort(c)
-	return c
+	cfg.Arrivals = d.come(250, 0, troubles) // for more than a minute after what happens
 }
 
 // plenty is a limit that nothing here comes near.
@@ -177,7 +167,7 @@ func (s *story) loseUnheard() {
 	s.cfg.Room.SessionDuration = 30 * time.Second
 	s.cfg.Room.QueueingMethod = room.Random // or new places wait for those who are next, on the other side
 	s.cfg.Stay, s.cfg.Patience = 30*time.Second, 2*time.Minute
-	s.cfg.Arrivals = s.come(250, s.at+15*time.Second)
+	s.cfg.Arrivals = s.come(250, 0, s.at+15*time.Second)
 	s.cfg.Sites, s.cfg.Nodes = 3, 1 // of two that are left, one recovers it and the other is the heir
 	s.cfg.Faults[0].Site, s.cfg.Faults[0].Node = 1, 1
 	s.add(sim.Fault{Kind: sim.Partition, Site: 1, Node: 1, From: s.at - 100*time.Millisecond, For: cut + 200*time.Millisecond})

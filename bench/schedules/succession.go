@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/sim"
@@ -16,12 +15,7 @@ func drawSuccession(d dice, cfg *sim.Config) {
 	if cfg.Sites*cfg.Nodes < 2 || !d.chance(successions) {
 		return
 	}
-	p := &plan{dice: d, cfg: cfg, total: cfg.Sites * cfg.Nodes}
-	for _, f := range cfg.Faults {
-		if f.Kind == sim.Wipe || f.Kind == sim.HandOver || f.Kind == sim.Join {
-			p.gone++
-		}
-	}
+	p := newPlan(d, cfg)
 	if d.chance(0.5) {
 		p.throng()
 	}
@@ -52,12 +46,7 @@ func drawSuccession(d dice, cfg *sim.Config) {
 func (p *plan) throng() {
 	p.cfg.Room.NewUsersPerMinute = one(p.dice, p.cfg.Room.NewUsersPerMinute, 1000)
 	p.cfg.Room.RefreshInterval = time.Second
-	c := make(crowd, 250)
-	for i := range c {
-		c[i] = p.span(0, troubles)
-	}
-	slices.Sort(c)
-	p.cfg.Arrivals = c
+	p.cfg.Arrivals = p.come(250, 0, troubles)
 }
 
 // successions is the part of all schedules that draw successions.

@@ -321,10 +321,7 @@ func (s *sim) browse(v *visitor) {
 	pause := float64(s.cfg.Think)
 	if v.until == 0 { // the first page
 		pause = min(pause, float64(firstPause))
-		stay := int64(s.cfg.Stay)
-		if !s.cfg.FixedStay {
-			stay = s.trait(v, theirStay, s.cfg.Stay)
-		}
+		stay := s.trait(v, theirStay, s.cfg.Stay)
 		if v.rest > 0 {
 			stay = v.rest
 		}

@@ -49,8 +49,6 @@ type Config struct {
 	// Stay is the mean time that visitors spend on the site once let in, drawn
 	// exponentially. Default: one page and gone.
 	Stay time.Duration
-	// FixedStay has everybody stay exactly as long as Stay says.
-	FixedStay bool
 	// Think is the mean pause between two pages, drawn exponentially; the first
 	// pause is shorter. Nobody pauses for longer than most of a session. Default
 	// 15 s.

@@ -22,23 +22,14 @@ import (
 
 // simulateOptions is what the flags of the command say beyond the run itself.
 type simulateOptions struct {
-	cfg       sim.Config
-	trace     string
-	arrivals  string
-	scale     float64
-	begin     time.Duration
-	stayShape stayShape
-	faults    []string
-	command   string // that does the same again
+	cfg      sim.Config
+	trace    string
+	arrivals string
+	scale    float64
+	begin    time.Duration
+	faults   []string
+	command  string // that does the same again
 }
-
-// stayShape is how the times that visitors spend on the site are spread.
-type stayShape string
-
-const (
-	stayExponential stayShape = "exponential"
-	stayFixed       stayShape = "fixed"
-)
 
 func newSimulateCommand() *cobra.Command {
 	var o simulateOptions
@@ -94,7 +85,6 @@ func (o *simulateOptions) complete(flags *pflag.FlagSet) error {
 		o.cfg.Seed = uint64(rand.Uint32()) // short, to be typed again
 	}
 	o.command = sameAgain(flags, o.cfg.Seed)
-	o.cfg.FixedStay = o.stayShape == stayFixed
 	var missing []string
 	for _, name := range []string{"total-active-users", "new-users-per-minute"} {
 		if !flags.Changed(name) {

@@ -29,7 +29,7 @@ func simulateFlags(f *pflag.FlagSet, o *simulateOptions) {
 	duration(f, &c.Rotate, "rotate", 0, 0, "move the weights on by one site each time this has passed (default: never)")
 	part(f, &c.Uneven, "uneven", "part of a site's visitors who all come to its first node")
 	simulatedRoomFlags(f, &c.Room)
-	visitorFlags(f, o)
+	visitorFlags(f, c)
 	networkFlags(f, c)
 	f.StringArrayVar(&o.faults, "fault", nil, "what goes wrong, as `kind:key=value,...`, see above; repeat it for several")
 	f.Uint64Var(&c.Seed, "seed", 0, "`number` that makes the same run again (default: a new one each time)")
@@ -48,11 +48,8 @@ func simulatedRoomFlags(f *pflag.FlagSet, s *room.Settings) {
 	f.Lookup("total-active-users").DefValue, f.Lookup("new-users-per-minute").DefValue = "", ""
 }
 
-func visitorFlags(f *pflag.FlagSet, o *simulateOptions) {
-	c := &o.cfg
-	duration(f, &c.Stay, "stay", 2*time.Minute, time.Millisecond, "mean time that a visitor spends on the site")
-	o.stayShape = stayExponential
-	f.Var(settings.Word(stayExponential, stayFixed).At(&o.stayShape), "stay-shape", "how these times are spread: exponential, or fixed, all the same")
+func visitorFlags(f *pflag.FlagSet, c *sim.Config) {
+	duration(f, &c.Stay, "stay", 2*time.Minute, time.Millisecond, "mean time that a visitor spends on the site, exponential")
 	duration(f, &c.Think, "think", 15*time.Second, time.Millisecond, "mean pause between two pages")
 	part(f, &c.Abandon, "abandon", "part of visitors who give up if they wait for too long")
 	duration(f, &c.Patience, "patience", 3*time.Minute, time.Second, "mean wait after which these give up")

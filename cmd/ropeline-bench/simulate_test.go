@@ -148,7 +148,6 @@ func TestSimulateRefuses(t *testing.T) {
 		{"SMALL --fault disk-full:site=1", "for is missing"},
 		{"SMALL --method lifo", "fifo, random, passthrough, reject"},
 		{"SMALL --stay 0s", "a duration from 1ms to"},
-		{"SMALL --stay-shape pareto", "exponential, fixed"},
 		{"SMALL --site-weights 0.5", "1 site weights for 2 sites"},
 		{"SMALL --site-weights 0.5,-1", `"-1" is not allowed`},
 		{"SMALL --site-weights 0,0", "all site weights are 0"},
