@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -169,45 +170,24 @@ func (s *sim) healAt(m *machine, f Fault) {
 
 // partition closes the ways that a fault is about (by is 1), or opens them.
 func (s *sim) partition(f Fault, by int) {
-	site := int32(f.Site - 1)
-	switch {
-	case f.Node > 0:
-		m := s.hit(f)[0]
-		g := s.mesh.alone(m)
-		for o := range s.mesh.ways {
-			s.cutPair(g, int32(o), by, f.OneWay)
-		}
-	case f.Peer > 0:
-		s.cutSites(site, int32(f.Peer-1), by, f.OneWay)
-	default:
-		for o := range int32(s.cfg.Sites) {
-			s.cutSites(site, o, by, f.OneWay)
-		}
+	from := s.groupsOf(int32(f.Site - 1))
+	if f.Node > 0 {
+		from = []int32{s.mesh.alone(s.hit(f)[0])}
 	}
-}
-
-// cutSites cuts two sites, with the nodes of theirs that have a group of their
-// own.
-func (s *sim) cutSites(a, b int32, by int, oneWay bool) {
-	for _, g := range s.groupsOf(a) {
-		for _, o := range s.groupsOf(b) {
-			if a != b {
-				s.cutPair(g, o, by, oneWay)
+	for o := range int32(len(s.mesh.ways)) {
+		if slices.Contains(from, o) || f.Peer > 0 && !slices.Contains(s.groupsOf(int32(f.Peer-1)), o) {
+			continue
+		}
+		for _, g := range from {
+			s.mesh.cut(g, o, by)
+			if !f.OneWay {
+				s.mesh.cut(o, g, by)
 			}
 		}
 	}
 }
 
-func (s *sim) cutPair(a, b int32, by int, oneWay bool) {
-	if a == b {
-		return
-	}
-	s.mesh.cut(a, b, by)
-	if !oneWay {
-		s.mesh.cut(b, a, by)
-	}
-}
-
+// groupsOf returns the group of a site, and those of its nodes that have one of their own.
 func (s *sim) groupsOf(site int32) []int32 {
 	groups := []int32{site}
 	for _, m := range s.machines {

@@ -23,8 +23,8 @@ type traffic struct{ nearMessages, nearBytes, farMessages, farBytes int64 }
 type network struct {
 	Network
 	rng     *rand.Rand
-	letters []letter // slots; free ones are linked by number
-	free    []int32
+	letters map[int32]letter // on their way, by number
+	posted  int32
 	links   map[[2]int32]link // by sites
 	lost    int
 }
@@ -36,25 +36,19 @@ type link struct {
 }
 
 func newNetwork(cfg Config) *network {
-	return &network{Network: cfg.Network, rng: stream(cfg.Seed, forNetwork), links: map[[2]int32]link{}}
+	return &network{Network: cfg.Network, rng: stream(cfg.Seed, forNetwork), letters: map[int32]letter{}, links: map[[2]int32]link{}}
 }
 
 // hold keeps a letter until it arrives.
 func (n *network) hold(l letter) int32 {
-	if k := len(n.free); k > 0 {
-		i := n.free[k-1]
-		n.free = n.free[:k-1]
-		n.letters[i] = l
-		return i
-	}
-	n.letters = append(n.letters, l)
-	return int32(len(n.letters) - 1)
+	n.posted++
+	n.letters[n.posted] = l
+	return n.posted
 }
 
 func (n *network) take(i int32) letter {
 	l := n.letters[i]
-	n.letters[i] = letter{}
-	n.free = append(n.free, i)
+	delete(n.letters, i)
 	return l
 }
 
