@@ -272,11 +272,11 @@ func (s *sim) outInFact(v *visitor, m *machine, a *node.Verdict) {
 // for one session, and that has ended.
 func (s *sim) lostPlace(v *visitor, a *node.Verdict) bool {
 	p := &v.pass
-	if !p.known() || p.accepted != 0 || p.place() == v.spent || !a.SetPass || s.registry.room(a.Pass.Room) != p.room || a.Pass.Visitor == p.visitor && millis(a.Pass.Arrival) == p.arrival {
+	if !p.known() || p.accepted != 0 || p.place() == v.spent || !a.SetPass || s.registry.room(a.Pass.Room) != p.room || a.Pass.Visitor == p.Visitor && millis(a.Pass.Arrival) == millis(p.Arrival) {
 		return false
 	}
-	silent := Epoch().Add(time.Duration(s.now)).UnixMilli() - p.lastPoll
-	return silent <= int64(p.refresh)+s.cfg.Room.PlaceKept.Milliseconds()
+	silent := Epoch().Add(time.Duration(s.now)).UnixMilli() - millis(p.LastPoll)
+	return silent <= p.Refresh.Milliseconds()+s.cfg.Room.PlaceKept.Milliseconds()
 }
 
 // outlived reports whether the pass that the visitor holds is of an earlier session
@@ -303,11 +303,11 @@ func (s *sim) estimated(v *visitor, m *machine, a *node.Verdict) {
 	if a.Admit || !a.Estimate.Known || v.phase != waiting {
 		return
 	}
-	was, is := v.pass.shown, &a.Estimate
+	was, is := v.pass.Shown, &a.Estimate
 	rose := is.Minutes > int(was.Minutes) || is.P25 > int(was.P25) || is.P75 > int(was.P75)
 	// Where nobody changes the limits nothing can be an excuse.
 	same := was.Terms == a.Pass.Shown.Terms || !s.changes
-	if was.Minutes > 0 && same && rose && !v.behind && v.pass.arrival == millis(a.Pass.Arrival) {
+	if was.Minutes > 0 && same && rose && !v.behind && millis(v.pass.Arrival) == millis(a.Pass.Arrival) {
 		s.violate(EstimateRose, m, fmt.Sprintf("visitor %d was told %d min (%d to %d) and now %d (%d to %d)",
 			v.no, was.Minutes, was.P25, was.P75, is.Minutes, is.P25, is.P75))
 	}

@@ -233,8 +233,8 @@ func TestOldPassesAreShown(t *testing.T) {
 	var shown []int64
 	for n := range int64(200) {
 		s.outdate(0)
-		s.people.all[0].pass = pass{visitor: node.VisitorID{1}, arrival: n + 1}
-		shown = append(shown, n+1-s.show(0).arrival)
+		s.people.all[0].pass = pass{Pass: node.Pass{Visitor: node.VisitorID{1}, Arrival: time.UnixMilli(n + 1)}}
+		shown = append(shown, n+1-millis(s.show(0).Arrival))
 	}
 	old := 0
 	for _, behind := range shown {

@@ -111,11 +111,11 @@ func (s *sim) checkTicket(p *pass, m *machine) (fresh bool, since int64) {
 	if p.anchor == 0 {
 		return true, s.now
 	}
-	named := keyed(uint64(p.anchor)<<32|uint64(p.boot), forTickets, p.seq, 0)
+	named := keyed(uint64(p.anchor)<<32|p.Ticket.Boot, forTickets, p.Ticket.Seq, 0)
 	session := p.session()
 	if was, ok := s.rights.used[named]; ok && was != session {
 		at := s.machines[s.registry.ids[p.anchor-1].machine]
-		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.boot, p.block, p.seq, at.name()))
+		s.violate(TicketTwice, m, fmt.Sprintf("ticket %d.%d.%d of node %s is that of two sessions", p.Ticket.Boot, p.Ticket.Block, p.Ticket.Seq, at.name()))
 	}
 	s.rights.used[named] = session
 	if at, known := s.rights.sessions[session]; known {
@@ -131,13 +131,13 @@ func (s *sim) checkTicket(p *pass, m *machine) (fresh bool, since int64) {
 
 // session returns a hash of which session a pass is of.
 func (p *pass) session() uint64 {
-	return keyed(uint64(p.accepted), forTickets, word(p.visitor[:8]), word(p.visitor[8:]))
+	return keyed(uint64(p.accepted), forTickets, word(p.Visitor[:8]), word(p.Visitor[8:]))
 }
 
 // place returns a hash of which place a waiting pass has. Who has lost a session
 // through a fault of ours has the arrival of before, under another id.
 func (p *pass) place() uint64 {
-	return keyed(uint64(p.arrival), forTickets, word(p.visitor[:8]), word(p.visitor[8:]))
+	return keyed(uint64(millis(p.Arrival)), forTickets, word(p.Visitor[:8]), word(p.Visitor[8:]))
 }
 
 // letInUnheard counts an answer that lets somebody in who has turned to another node

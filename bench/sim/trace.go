@@ -24,7 +24,7 @@ func (s *sim) ticketName(p *pass) string {
 	if p.anchor == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%s:%d.%d.%d", s.machines[s.registry.ids[p.anchor-1].machine].name(), p.boot, p.block, p.seq)
+	return fmt.Sprintf("%s:%d.%d.%d", s.machines[s.registry.ids[p.anchor-1].machine].name(), p.Ticket.Boot, p.Ticket.Block, p.Ticket.Seq)
 }
 
 // traceAnswer tells of visitors who get in, out, or another ticket or place.
@@ -34,7 +34,7 @@ func (s *sim) traceAnswer(v *visitor, m *machine, a *node.Verdict) {
 		s.trace(m, "visitor %d comes in by %s until %+v, %d inside, %d in 60 s", v.no, s.ticketName(&p), a.Pass.LeaseEnd.Sub(Epoch()), s.oracle.active, len(s.oracle.recent))
 	case !a.Admit && v.phase == inside:
 		s.trace(m, "visitor %d has to go", v.no)
-	case !a.Admit && a.SetPass && (v.phase == asking || p.arrival != v.pass.arrival):
-		s.trace(m, "visitor %d waits as %x, who came at %v", v.no, p.visitor[:4], a.Pass.Arrival.Sub(Epoch()))
+	case !a.Admit && a.SetPass && (v.phase == asking || !p.Arrival.Equal(v.pass.Arrival)):
+		s.trace(m, "visitor %d waits as %x, who came at %v", v.no, p.Visitor[:4], a.Pass.Arrival.Sub(Epoch()))
 	}
 }

@@ -268,7 +268,7 @@ func (s *sim) request(i int32) {
 	known := shown.known()
 	var p node.Pass
 	if known {
-		p = s.registry.open(shown)
+		p = shown.Pass
 	}
 	verdict, ok := m.brain.begin(p, known, now, s.people.done[i])
 	if ok {
