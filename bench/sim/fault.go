@@ -79,10 +79,22 @@ const limitFields = "active,rate,session"
 
 func faultKinds() []takes {
 	return []takes{
-		{Partition, "for! peer oneway"}, {Crash, "for"}, {Wipe, "for"}, {Pause, "for!"}, {Skew, "by! for"},
-		{Link, "for! peer oneway by loss"}, {Leave, "for"}, {HandOver, "for"}, {Join, ""}, {Declare, ""},
-		{Limits, limitFields + "!"}, {Policy, "for! to!"}, {Remake, "for"},
-		{DiskFull, "for!"}, {DiskFail, "for!"}, {DiskSlow, "for! by!"},
+		{Partition, "for! peer oneway"},
+		{Crash, "for"},
+		{Wipe, "for"},
+		{Pause, "for!"},
+		{Skew, "by! for"},
+		{Link, "for! peer oneway by loss"},
+		{Leave, "for"},
+		{HandOver, "for"},
+		{Join, ""},
+		{Declare, ""},
+		{Limits, limitFields + "!"},
+		{Policy, "for! to!"},
+		{Remake, "for"},
+		{DiskFull, "for!"},
+		{DiskFail, "for!"},
+		{DiskSlow, "for! by!"},
 	}
 }
 
