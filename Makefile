@@ -87,7 +87,7 @@ test-robustness: #+ real processes that are killed, stopped, cut apart, and lose
 	$(GO) test -count=1 -run 'Bootstrap|Crash|GoneForGood|Replay|Kill' ./cmd/ropeline ./transport ./node/durable
 
 .PHONY: test-conformance
-test-conformance: #+ each front end that is installed: what visitors see, and what reaches the site
+test-conformance: #+ each front end that is installed, and the Traefik that TRAEFIK names: what visitors see, and what reaches the site
 	$(GO) test -count=1 ./bench/conformance
 
 DIFFERENTIAL ?= 10m

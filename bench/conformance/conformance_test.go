@@ -6,8 +6,10 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +18,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,20 +84,48 @@ func TestOldReleasesAreRefused(t *testing.T) {
 	}
 }
 
-// TestProxies runs all cases with every proxy that is here.
+var update = flag.Bool("update", false, "write the table of docs/verdicts.md anew")
+
+// TestProxies runs all cases with every proxy that is here, and holds the table of docs/verdicts.md to what visitors saw. What it
+// says of proxies that are not here is left as it is.
 func TestProxies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs real proxies for a quarter of a minute")
 	}
-	eachProxy(t, options{binary: built(t)}, func(t *testing.T, o options, fe frontEnd) {
-		_, err := runFrontEnd(t.Context(), o, fe)
-		if errors.Is(err, errNotHere) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Error(err)
-		}
+	var mu sync.Mutex
+	seen := map[string][]column{}
+	t.Run("with", func(t *testing.T) {
+		eachProxy(t, options{binary: built(t)}, func(t *testing.T, o options, fe frontEnd) {
+			c, err := runFrontEnd(t.Context(), o, fe)
+			if errors.Is(err, errNotHere) {
+				t.Skip(err)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			seen[fe.name] = append(seen[fe.name], c)
+		})
 	})
+	if t.Failed() {
+		return
+	}
+	page := readPage(t)
+	var columns []column
+	for _, fe := range frontEnds() {
+		all := seen[fe.name]
+		if all == nil {
+			all = []column{page.column(fe)}
+		}
+		columns = append(columns, all[0])
+		for _, other := range all[1:] {
+			if !maps.Equal(other.seen, all[0].seen) {
+				t.Errorf("%s: two releases differ: %v and %v", fe.name, all[0].seen, other.seen)
+			}
+		}
+	}
+	page.hold(t, table(columns))
 }
 
 // TestBesideTheTable holds what examples have to do besides asking for verdicts.

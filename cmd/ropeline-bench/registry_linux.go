@@ -1,7 +1,6 @@
 package main
 
 import (
-	"github.com/ropeline/ropeline/bench/conformance"
 	"github.com/ropeline/ropeline/bench/faults"
 	"github.com/ropeline/ropeline/bench/footprint"
 	"github.com/ropeline/ropeline/bench/measurement"
@@ -10,5 +9,5 @@ import (
 
 // onLinux returns the measurements that read what only Linux tells, or run programs that are built for it.
 func onLinux() []measurement.Entry {
-	return append(faults.Entries(), footprint.Entry(), scaling.Entry(), conformance.Entry())
+	return append(faults.Entries(), footprint.Entry(), scaling.Entry())
 }

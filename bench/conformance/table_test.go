@@ -5,9 +5,73 @@ package conformance
 import (
 	"cmp"
 	"fmt"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"testing"
 )
+
+// page is the one with the table.
+type page struct{ before, table, after string }
+
+const pageFile = "../../docs/verdicts.md"
+
+func readPage(t *testing.T) (p page) {
+	t.Helper()
+	text, err := os.ReadFile(pageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const begin, end = "<!-- begin: written by go test ./bench/conformance -run TestProxies -update -->\n", "<!-- end -->\n"
+	before, rest, begins := strings.Cut(string(text), begin)
+	is, after, ends := strings.Cut(rest, end)
+	if !begins || !ends {
+		t.Fatalf("%s has no %q and %q", pageFile, begin, end)
+	}
+	return page{before + begin, is, end + after}
+}
+
+var noteMark = regexp.MustCompile(` <sup>.*</sup>`)
+
+// column is what the page says of a proxy.
+func (p page) column(fe frontEnd) column {
+	c := column{fe, map[string]string{}}
+	lines := strings.Split(p.table, "\n")
+	cells := func(line string) []string {
+		all := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range all {
+			all[i] = noteMark.ReplaceAllString(strings.TrimSpace(all[i]), "")
+		}
+		return all
+	}
+	at := slices.Index(cells(lines[0]), fe.name)
+	if at < 0 {
+		return c
+	}
+	for i, r := range rows() {
+		if line := i + 2; line < len(lines) {
+			if all := cells(lines[line]); at < len(all) {
+				c.seen[r.id] = all[at]
+			}
+		}
+	}
+	return c
+}
+
+// hold holds the page to a table.
+func (p page) hold(t *testing.T, table string) {
+	t.Helper()
+	switch {
+	case p.table == table:
+	case *update:
+		if err := os.WriteFile(pageFile, []byte(p.before+table+p.after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s says otherwise; go test ./bench/conformance -run TestProxies -update writes:\n%s", pageFile, table)
+	}
+}
 
 // rows are all cases of the table.
 func rows() []testCase { return append(cases(), openCases()...) }
@@ -22,16 +86,6 @@ type column struct {
 const broken = "broken"
 
 func (c column) cell(of testCase) string { return cmp.Or(c.seen[of.id], broken) }
-
-// broken returns in how many cases something is broken.
-func (c column) broken() (n int) {
-	for _, of := range rows() {
-		if c.cell(of) == broken {
-			n++
-		}
-	}
-	return n
-}
 
 // table returns the columns of all proxies as markdown, with the notes that they need.
 func table(columns []column) string {
