@@ -10,7 +10,6 @@ RACE ?= $(if $(filter 0,$(shell $(GO) env CGO_ENABLED)),,-race)
 # A program with the race detector waits a second at its end, for goroutines to be seen that race still. Each
 # package has one, and each node that tests start.
 export GORACE ?= atexit_sleep_ms=100
-STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: help
 help: ## show this list
@@ -53,7 +52,7 @@ SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 # themselves. TestNoTestEscapes holds that these are all of them.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
-	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(ALONE) $(if $(RACE),$(MIXED))
+	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
 	$(GO) test $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
@@ -120,11 +119,10 @@ fmt: $$(filter artifacts/%,$$(golangci-lint)) ## format as make lint wants it
 	$(golangci-lint) fmt ./...
 
 .PHONY: lint-quick
-lint-quick: #+ what of make lint needs no golangci-lint, which takes twice as long to build as staticcheck: CI runs this with the tests, and make lint beside them
+lint-quick: #+ what of make lint needs no golangci-lint, which is built and goes through all dependencies first: CI runs this with the tests, and make lint beside them
 	@out=$$(gofmt -l .); if [ -n "$$out" ]; then echo "gofmt would change:"; echo "$$out"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) mod tidy -diff
-	$(GO) run $(STATICCHECK) ./...
 
 .PHONY: signals-check
 signals-check: #+ alert rules and dashboard, by Prometheus' own parser and promtool, which Debian's package prometheus has (half a minute)

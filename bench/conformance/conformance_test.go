@@ -346,18 +346,10 @@ func upgrades(ctx context.Context, addr, host, pass string) error {
 
 // TestNoCellIsUnexplained holds that whatever differs from the rest of its row has a note.
 func TestNoCellIsUnexplained(t *testing.T) {
-	text, err := os.ReadFile("../../docs/verdicts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, ok := strings.Cut(string(text), "<!-- begin: written by ropeline-bench run conformance -->\n")
-	table, _, ends := strings.Cut(rest, "\n\n")
-	if !ok || !ends {
-		t.Fatal("docs/verdicts.md has no table")
-	}
+	table, _, _ := strings.Cut(readPage(t).table, "\n\n")
 	lines := strings.Split(table, "\n")
 	if want := len(rows()) + 2; len(lines) != want {
-		t.Fatalf("the table has %d lines, want %d: make measure NAME=conformance", len(lines), want)
+		t.Fatalf("the table has %d lines, want %d: go test ./bench/conformance -run TestProxies -update", len(lines), want)
 	}
 	for i, l := range lines[2:] {
 		c := rows()[i]
