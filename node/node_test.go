@@ -12,6 +12,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/ticket"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -214,9 +215,14 @@ func TestStatusTellsWhatWentWrong(t *testing.T) {
 			n.OnMessage(stranger, kindVisits, nil)
 		}
 		n.core.visits.dropped = 2
+		endings := new(ticket.Endings)
+		for i := range uint64(ticket.MaxEndings + 3) {
+			endings.Add(ticket.Ticket{Seq: i}, time.Now().Add(time.Hour), time.Now())
+		}
+		n.core.order[0].ownAbroad().endings = endings
 		n.core.Tick(time.Now().Add(sweepInterval))
-		if st := n.Status(); st.MessagesRefused != 1 || st.MessagesDropped != 3 || st.Overflow != 2 {
-			t.Errorf("refused %d, dropped %d, overflow %d, want 1, 3, 2", st.MessagesRefused, st.MessagesDropped, st.Overflow)
+		if st := n.Status(); st.MessagesRefused != 1 || st.MessagesDropped != 3 || st.Overflow != 5 {
+			t.Errorf("refused %d, dropped %d, overflow %d, want 1, 3, 5", st.MessagesRefused, st.MessagesDropped, st.Overflow)
 		}
 	})
 }

@@ -68,6 +68,10 @@ func TestVisitsAreSentUntilAcknowledged(t *testing.T) {
 		t.Fatalf("messages = %v, want one to the new owner", second)
 	}
 	o.acked(crdt.NodeID{1}, second[0].Slot) // not from the owner
+	o.acked(crdt.NodeID{}, 99)              // of nothing that was sent
+	if len(o.flying) != 1 || o.unacked != 1 {
+		t.Errorf("%d batches are on their way with %d visits, want 1 with 1", len(o.flying), o.unacked)
+	}
 	o.acked(owner, second[0].Slot)
 	if left := o.flush(now.Add(visitsResend), crdt.NodeID{0xff}, toOwner); len(left) != 0 || len(o.flying) != 0 {
 		t.Errorf("messages after the acknowledgement = %v", left)

@@ -56,7 +56,7 @@ type Listener struct {
 	warnings warnings
 	polite   chan struct{} // one element for each connection that is told why it is refused
 
-	open sync.WaitGroup // one for each connection that its user has not closed
+	open sync.WaitGroup // one for each connection that its user has not closed, and for each that is being prepared
 
 	mu        sync.Mutex // guards the following
 	conns     map[*Conn]struct{}

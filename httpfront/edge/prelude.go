@@ -26,13 +26,13 @@ const ACMEProtocol = "acme-tls/1"
 // prepare reads the prelude of e in a goroutine of its own, and hands e out.
 func (l *Listener) prepare(e *Conn, peer netip.Addr, proxied bool) {
 	place := l.beginPrelude(e)
-	go func() { // waited for by l.open
+	l.open.Go(func() { // beside e itself, which may be closed before its place is free
 		ready := l.prelude(e, peer, proxied)
 		l.endPrelude(place)
 		if ready {
 			l.handOut(e)
 		}
-	}()
+	})
 }
 
 // beginPrelude counts e among those that are being prepared. If they are too
