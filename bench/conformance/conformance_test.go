@@ -84,7 +84,7 @@ func TestOldReleasesAreRefused(t *testing.T) {
 	}
 }
 
-var update = flag.Bool("update", false, "write the table of docs/verdicts.md anew")
+var update = flag.Bool("update", false, "write what visitors saw into the table of docs/verdicts.md")
 
 // TestProxies runs all cases with every proxy that is here, and holds the table of docs/verdicts.md to what visitors saw. What it
 // says of proxies that are not here is left as it is.
