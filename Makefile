@@ -46,16 +46,20 @@ ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/story bench/sweep bench/virtual)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
 MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin ./bench/footprint
-CONCURRENT = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+# Those that take longest begin first, so that the last one is not alone with a machine of many cores.
+LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults ./bench/conformance ./transport ./node
+CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
 SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
-# themselves. TestNoTestEscapes holds that these are all of them.
+# themselves; that takes a build of all of httpfront, so make test leaves it to make test-all.
+# TestNoTestEscapes holds that these are all of them. Vet is a part of make lint, and would go through each
+# package here twice.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
-	$(GO) test $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
-	$(GO) test $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
-	$(if $(RACE),$(GO) test $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
-	$(if $(RACE),$(GO) test $(1) $(RACE) $(SMOKE))
+	$(GO) test -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
+	$(GO) test -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
+	$(if $(and $(RACE),$(ALL)),$(GO) test -vet=off $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
+	$(if $(RACE),$(GO) test -vet=off $(1) $(RACE) $(SMOKE))
 endef
 
 .PHONY: test-binaries

@@ -15,9 +15,12 @@ import (
 // one. Then the node is lost, or the heir is, or a third one, one after the other, each declared dead at
 // any node that runs. In the end those who run have all rights to both rooms, and never more.
 func TestLostHalfWay(t *testing.T) {
-	for _, lost := range [][]int{{1}, {2}, {1, 2}, {2, 1}, {1, 3}, {3, 1}, {2, 3}, {1, 2, 3}, {3, 2, 1}, {2, 1, 3}} {
+	for i, lost := range [][]int{{1}, {2}, {1, 2}, {2, 1}, {1, 3}, {3, 1}, {2, 3}, {1, 2, 3}, {3, 2, 1}, {2, 1, 3}} {
 		for _, giftTo := range []int{-1, 1} {
 			for by := range 4 {
+				if testing.Short() && (i+by)%4 != 0 {
+					continue
+				}
 				if !slices.Contains(lost, by) && (by != 1 || !slices.Contains(lost, 2)) { // who leaves to a lost node has left soon
 					t.Run(fmt.Sprintf("lost %v, gift to %d, declared at %d", lost, giftTo, by), func(t *testing.T) { lostHalfWay(t, lost, giftTo, by) })
 				}

@@ -51,8 +51,12 @@ func bytesOf(t testing.TB, r *Result) []byte {
 }
 
 func TestSameSeedSameResult(t *testing.T) {
-	plain := small(200, 3*time.Minute)
-	bad := small(200, 3*time.Minute)
+	visitors, arrive := 200, 3*time.Minute
+	if testing.Short() {
+		visitors, arrive = 100, 2*time.Minute
+	}
+	plain := small(visitors, arrive)
+	bad := small(visitors, arrive)
 	bad.Network = Network{Jitter: 0.3, Loss: 0.05, Duplicate: 0.02, Reorder: 0.05}
 	bad.Clocks = Clocks{Offset: 100 * time.Millisecond, Drift: 1e-4}
 	bad.Roam, bad.Abandon, bad.Lost = 0.1, 0.2, 0.02
@@ -60,7 +64,7 @@ func TestSameSeedSameResult(t *testing.T) {
 		{Kind: Crash, Site: 1, Node: 1, From: time.Minute, For: 20 * time.Second},
 		{Kind: Partition, Site: 2, From: 90 * time.Second, For: 30 * time.Second},
 	}
-	random := small(200, 3*time.Minute)
+	random := small(visitors, arrive)
 	random.Room.QueueingMethod = room.Random
 	for name, cfg := range map[string]Config{"plain": plain, "faults": bad, "random": random} {
 		t.Run(name, func(t *testing.T) {

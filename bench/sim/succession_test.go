@@ -33,7 +33,7 @@ func raised(seed uint64, after, killed time.Duration) Config {
 func TestWhoTakesOverMintsWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for _, ms := range [][2]time.Duration{{400, 300}, {500, 150}, {500, 200}, {500, 300}, {600, 100}} {
-		for seed := range uint64(3) {
+		for seed := range quarter(3) {
 			r := simulate(t, raised(seed+1, ms[0]*time.Millisecond, ms[1]*time.Millisecond))
 			if r.PeakActive < 20 || r.LetIn < 60 {
 				t.Errorf("%d were inside at most, %d let in: too little for this to tell anything", r.PeakActive, r.LetIn)
@@ -49,7 +49,7 @@ func TestALostMintersRateIsNotMintedAgain(t *testing.T) {
 	t.Parallel()
 	for _, cut := range []time.Duration{500, 600, 700} {
 		at := 30 * time.Second
-		for seed := range uint64(2) {
+		for seed := range quarter(2) {
 			r := simulate(t, Config{
 				Seed: seed + 1, Sites: 3, Nodes: 1,
 				Room: room.Settings{
@@ -70,4 +70,12 @@ func TestALostMintersRateIsNotMintedAgain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// quarter is how many of n seeds are run: a quarter of them, and one at least, in short.
+func quarter(n uint64) uint64 {
+	if testing.Short() {
+		return max(n/4, 1)
+	}
+	return n
 }

@@ -33,6 +33,9 @@ func rulesLeftOut() []leftOut {
 // like these need often; TestRulesInShort has the others. Each absence is found.
 // It says how often, and what it did.
 func TestRulesAreNeeded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("that the rules hold is in TestRightsHold; that each is needed changes seldom, and takes longer")
+	}
 	limit, batch := 200, 10
 	if *rightsRuns > 0 {
 		limit, batch = *rightsRuns, *rightsRuns
