@@ -142,6 +142,7 @@ func TestWhoTalksInATunnelIsActive(t *testing.T) {
 // TestWhatWasSaidLastCounts says something once, soon after the pass was judged, and then
 // nothing: the visitor is active from then on, and not from when the request came.
 func TestWhatWasSaidLastCounts(t *testing.T) {
+	t.Parallel()
 	o := newOnTheSite(t)
 	o.settings.SessionDuration = 8 * time.Second
 	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t)) // by the machine's clock

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,8 +21,28 @@ import (
 
 // oneNode is a node.Core with its time.
 type oneNode struct {
-	mu   sync.Mutex // Core takes one call at a time, but for requests
-	core *node.Core
+	mu    sync.Mutex // Core takes one call at a time, but for requests
+	core  *node.Core
+	ahead atomic.Int64 // of the machine's clock, in ns
+}
+
+// clock is that of the node and of the front before it.
+func (n *oneNode) clock() time.Time { return time.Now().Add(time.Duration(n.ahead.Load())) }
+
+func (n *oneNode) tick() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.core.Tick(n.clock())
+}
+
+// pass lets time pass, in steps as long as the node is used to.
+func (n *oneNode) pass(d time.Duration) {
+	for d > 0 {
+		step := min(d, 250*time.Millisecond)
+		n.ahead.Add(int64(step))
+		n.tick()
+		d -= step
+	}
 }
 
 func (n *oneNode) Route(host, path string) Room {
@@ -35,7 +56,7 @@ func (n *oneNode) configure(t *testing.T, s room.Settings) {
 	t.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.core.Configure(s, time.Now()); err != nil {
+	if err := n.core.Configure(s, n.clock()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -65,13 +86,8 @@ func newCore(tb testing.TB, cfg node.CoreConfig) *node.Core {
 func serveNode(t *testing.T, s room.Settings) (*oneNode, *front) {
 	t.Helper()
 	core := newCore(t, node.CoreConfig{Rooms: []room.Settings{s}})
-	core.SetPeers(nil, time.Now())
 	n := &oneNode{core: core}
-	tick := func() {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		core.Tick(time.Now())
-	}
+	core.SetPeers(nil, n.clock())
 	run(t, func(ctx context.Context) error {
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
@@ -80,12 +96,12 @@ func serveNode(t *testing.T, s room.Settings) (*oneNode, *front) {
 			case <-ctx.Done():
 				return nil
 			case <-ticker.C:
-				tick()
+				n.tick()
 			}
 		}
 	})
 	waitFor(t, "the node", core.Ready)
-	return n, serve(t, n, http.HandlerFunc(shop))
+	return n, serve(t, n, http.HandlerFunc(shop), func(c *Config) { c.Clock = n.clock })
 }
 
 // shop is an origin that ends the session of whom it thanks, and says back what is said in
@@ -170,9 +186,8 @@ func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
 // to talk in a tunnel: that ends, and the place is free, also from the look at who it was.
 func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 	s := smallRoom()
-	s.SessionDuration = 20 * time.Second // twice as long as anything is waited for
 	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
-	_, f := serveNode(t, s)
+	n, f := serveNode(t, s)
 	first, second := guest{t: t, f: f}, guest{t: t, f: f}
 	first.comeIn()
 	c := f.dial()
@@ -184,8 +199,8 @@ func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 	if _, in := first.ask("/paid"); !in {
 		t.Fatal("the shop did not answer")
 	}
+	n.pass(s.SessionDuration / activePart)
 	waitFor(t, "the end of the tunnel", func() bool {
-		time.Sleep(50 * time.Millisecond)
 		io.WriteString(c, "x")
 		_, err := c.br.ReadByte()
 		return err != nil
@@ -196,24 +211,24 @@ func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 func TestSessionsEndInTimeWithoutRenewal(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		s := smallRoom()
-		s.SessionDuration, s.DisableSessionRenewal = 1500*time.Millisecond, disabled
-		_, f := serveNode(t, s)
+		s.DisableSessionRenewal = disabled
+		n, f := serveNode(t, s)
 		g := guest{t: t, f: f}
 		g.comeIn()
 		was := g.pass()
 		renewed := false
-		for time.Now().Before(was.LeaseEnd.Add(-200 * time.Millisecond)) {
+		for n.clock().Before(was.LeaseEnd.Add(-4 * time.Second)) {
 			got, in := g.ask("/")
 			if !in {
 				t.Fatalf("renewal off %v: out before the end of the session", disabled)
 			}
 			renewed = renewed || len(got.Cookies()) > 0
-			time.Sleep(50 * time.Millisecond)
+			n.pass(2 * time.Second)
 		}
 		if renewed == disabled {
 			t.Errorf("renewal off %v: got a new cookie: %v", disabled, renewed)
 		}
-		time.Sleep(time.Until(was.LeaseEnd.Add(50 * time.Millisecond)))
+		n.pass(was.LeaseEnd.Sub(n.clock()) + 50*time.Millisecond)
 		g.ask("/")
 		if isNew := g.pass().Visitor != was.Visitor || g.pass().AcceptedAt != was.AcceptedAt; isNew != disabled {
 			t.Errorf("renewal off %v: after the end of the first lease the visitor is new: %v", disabled, isNew)
@@ -246,7 +261,7 @@ func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 
 	s.QueueingMethod = room.Random
 	n.configure(t, s)
-	time.Sleep(1100 * time.Millisecond)
+	n.pass(1100 * time.Millisecond)
 	if got, in := outside.ask("/"); in || !strings.Contains(got.body, `"isRandomQueue":true`) {
 		t.Errorf("got %s", got.body)
 	}
@@ -270,12 +285,12 @@ func TestAPrequeueWaitsForTheStart(t *testing.T) {
 	s := smallRoom()
 	s.QueueingMethod, s.TotalActiveUsers = room.Passthrough, 100
 	fifo := room.FIFO
-	start := time.Now().Add(1500 * time.Millisecond)
+	start := time.Now().Add(59 * time.Second)
 	s.Events = []room.Event{{
 		Name: "sale", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour),
 		Shuffle: true, QueueingMethod: &fifo,
 	}}
-	_, f := serveNode(t, s)
+	n, f := serveNode(t, s)
 	g := guest{t: t, f: f}
 	got, in := g.ask("/")
 	for _, want := range []string{
@@ -286,14 +301,18 @@ func TestAPrequeueWaitsForTheStart(t *testing.T) {
 			t.Errorf("before the start: let in %v, %s, want %s", in, got.body, want)
 		}
 	}
-	time.Sleep(time.Until(start.Add(-100 * time.Millisecond)))
+	n.pass(start.Sub(n.clock()) - 5*time.Second)
 	if _, in := g.ask("/"); in {
 		t.Error("let in before the start")
 	}
-	g.comeIn()
-	if time.Now().Before(start) {
-		t.Error("let in before the start")
-	}
+	waitFor(t, "the shop", func() bool {
+		_, in := g.ask("/")
+		if in && n.clock().Before(start) {
+			t.Error("let in before the start")
+		}
+		n.pass(100 * time.Millisecond)
+		return in
+	})
 }
 
 // TestAPrequeueOfARoomThatRejects gives a place, so its page asks again, which is what

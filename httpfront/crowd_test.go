@@ -123,30 +123,28 @@ func someAddress(in netip.Prefix, r *rand.Rand) string {
 }
 
 func TestAFloodMakesALineNoLongerThanAllowed(t *testing.T) {
+	perAddress, all, unlimited, floods := 300, 5000, 20_000, 100_000
+	if testing.Short() {
+		perAddress, all, unlimited, floods = 30, 500, 2000, 5000
+	}
 	for name, tt := range map[string]struct {
 		limits room.NewVisitors
 		from   string
+		flood  int
 		want   int
 	}{
-		"one address":                  {room.NewVisitors{PerAddress: 300, All: 5000}, "2001:db8:1:2::/64", 300},
-		"many addresses":               {room.NewVisitors{PerAddress: 300, All: 5000}, "2001:db8::/32", 5000},
-		"no limit by address":          {room.NewVisitors{All: 5000}, "2001:db8:1:2::/64", 5000},
-		"no limit on all":              {room.NewVisitors{PerAddress: 300}, "2001:db8:1:2::/64", 300},
-		"no limit":                     {room.NewVisitors{}, "2001:db8:1:2::/64", 20_000},
-		"who is trusted, and says not": {room.NewVisitors{PerAddress: 300}, "", 20_000},
+		"one address":                  {room.NewVisitors{PerAddress: perAddress, All: all}, "2001:db8:1:2::/64", floods, perAddress},
+		"many addresses":               {room.NewVisitors{PerAddress: perAddress, All: all}, "2001:db8::/32", floods, all},
+		"no limit by address":          {room.NewVisitors{All: all}, "2001:db8:1:2::/64", floods, all},
+		"no limit on all":              {room.NewVisitors{PerAddress: perAddress}, "2001:db8:1:2::/64", floods, perAddress},
+		"no limit":                     {room.NewVisitors{}, "2001:db8:1:2::/64", unlimited, unlimited},
+		"who is trusted, and says not": {room.NewVisitors{PerAddress: perAddress}, "", unlimited, unlimited},
 	} {
 		c := newCrowded(t, tt.limits)
 		c.fill()
-		flood := 100_000
-		if testing.Short() {
-			flood /= 4
-		}
-		if tt.want == 20_000 {
-			flood = tt.want
-		}
 		r := rand.New(rand.NewPCG(1, 2))
 		queued, passes := 0, 0
-		for range flood {
+		for range tt.flood {
 			address := ""
 			if tt.from != "" {
 				address = someAddress(netip.MustParsePrefix(tt.from), r)

@@ -4,12 +4,14 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -25,7 +27,17 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
+// sideBySide is how many tests run at once that call t.Parallel, unless -parallel says otherwise.
+// They wait for deadlines most of their time, so one core has time for all of them.
+const sideBySide = 16
+
 func TestMain(m *testing.M) {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		flag.Set("test.parallel", strconv.Itoa(sideBySide))
+	}
 	goleak.VerifyTestMain(m)
 }
 

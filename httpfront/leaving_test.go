@@ -77,6 +77,7 @@ func TestWhoLeavesFreesThePlace(t *testing.T) {
 
 // TestWhoStaysIsServed: an answer that takes longer than several looks arrives, and so does one after it.
 func TestWhoStaysIsServed(t *testing.T) {
+	t.Parallel()
 	release := make(chan struct{})
 	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {

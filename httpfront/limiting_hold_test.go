@@ -101,6 +101,7 @@ func TestWhoGoesOnBeyondALimitThatQueuesIsHeld(t *testing.T) {
 
 // The time for which a limited answer is held is none that the request takes.
 func TestHeldAnswersTakeNoTime(t *testing.T) {
+	t.Parallel()
 	w := &witness{}
 	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), func(c *Config) {
 		c.Clock, c.sleep = func() time.Time { return time.UnixMilli(1_700_000_000_000) }, time.Sleep

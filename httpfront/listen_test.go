@@ -134,6 +134,7 @@ func TestClientsOverTheLimitAreToldWhy(t *testing.T) {
 }
 
 func TestTLSClientsOverTheLimitAreToldWhy(t *testing.T) {
+	t.Parallel()
 	f := serveTLS(t, nil, func(c *Config) { c.Limits.Conns = 1 })
 	c, err := tls.Dial("tcp", f.addr, f.client.Transport.(*http.Transport).TLSClientConfig.Clone())
 	if err != nil {

@@ -105,6 +105,7 @@ func newScripted(t *testing.T, name, script string) *scripted {
 // TestRetries sends a request to the origin "a", which is as the script says,
 // before it would come to "b", which is well.
 func TestRetries(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		script  string // "" if nobody listens
@@ -132,6 +133,9 @@ func TestRetries(t *testing.T) {
 		{"no answer", "h", false, "GET", "", 504, 1, false},
 	} {
 		t.Run(tt.name+" "+tt.method, func(t *testing.T) {
+			if strings.HasSuffix(tt.script, "h") {
+				t.Parallel() // it waits
+			}
 			a, b := &scripted{url: nowhere}, newScripted(t, "b", "o")
 			if tt.script != "" {
 				a = newScripted(t, "a", tt.script)

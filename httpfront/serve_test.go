@@ -267,6 +267,7 @@ func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 
 // TestIdleConnectionsEnd after as long as was said, each time.
 func TestIdleConnectionsEnd(t *testing.T) {
+	t.Parallel()
 	const idle = 300 * time.Millisecond
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Idle, c.Limits.Requests = idle, 1e9 })
 	c := f.dial()

@@ -120,6 +120,7 @@ func TestUpgradesCarryThePass(t *testing.T) {
 }
 
 func TestIdleTunnelsEnd(t *testing.T) {
+	t.Parallel()
 	const idle = 500 * time.Millisecond
 	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Timeouts.Tunnel = idle })
 	c := upgraded(t, f, "/")
