@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
@@ -19,14 +20,21 @@ import (
 
 const realLog = "../testdata/semicomplete-2015-05.access.log.gz"
 
-func openReal(t testing.TB) *Log {
-	t.Helper()
+func readReal() (*Log, error) {
 	f, err := os.Open(realLog)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer f.Close()
-	log, err := ReadLog(f)
+	return ReadLog(f)
+}
+
+var readRealOnce = sync.OnceValues(readReal) // which takes a second or two with the race detector
+
+// openReal returns the real log, which tests share and do not change.
+func openReal(t *testing.T) *Log {
+	t.Helper()
+	log, err := readRealOnce()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,6 +199,8 @@ func FuzzReadLog(f *testing.F) {
 func BenchmarkReadLog(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		openReal(b)
+		if _, err := readReal(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
