@@ -3,7 +3,6 @@ package httpfront
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -99,9 +98,8 @@ func settled(t *testing.T) {
 // upgraded opens a tunnel to an origin that echoes.
 func upgraded(t *testing.T, f *front, path string) *conn {
 	t.Helper()
-	c := f.dial()
-	fmt.Fprintf(c, upgradeHead, path)
-	if resp := c.response("GET"); resp.StatusCode != 101 {
+	c, resp := f.upgrade(path)
+	if resp.StatusCode != 101 {
 		t.Fatalf("got %d", resp.StatusCode)
 	}
 	expect(t, c.br, "hello ")
@@ -196,7 +194,7 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 				c.talk(t, "still there")
 			} else if got, err := io.ReadAll(c.br); err == nil && strings.Trim(string(got), "x") != "" {
 				t.Errorf("got %q, want the end", got)
-			} else if e, ok := err.(net.Error); ok && e.Timeout() {
+			} else if isTimeout(err) {
 				t.Error("the tunnel goes on")
 			}
 			if ended := o.takeEnded(); (len(ended) == 1 && ended[0].Visitor == stranger.Visitor) != tt.freed {
@@ -206,7 +204,7 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 				t.Errorf("%d queue that nobody will come for", n)
 			}
 			if !tt.goesOn {
-				waitFor(t, "the tunnel to be given back", func() bool { return f.front.Origins()[0].Origins[0].Tunnels == 0 })
+				f.tunnelsEnd()
 			}
 		})
 	}
@@ -226,10 +224,8 @@ func TestNoByteWaitsForTheRoom(t *testing.T) {
 	o.expectAsked(t, end)
 	o.expectNotAsked(t) // one at a time
 	o.says <- node.Verdict{}
-	if _, err := io.ReadAll(c.br); err != nil {
-		if e, ok := err.(net.Error); ok && e.Timeout() {
-			t.Error("the tunnel goes on")
-		}
+	if _, err := io.ReadAll(c.br); isTimeout(err) {
+		t.Error("the tunnel goes on")
 	}
 }
 
@@ -397,9 +393,8 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 				next <- struct{}{}
 			}
 			io.WriteString(c, "x")
-			resp := c.response("POST")
-			if body, err := io.ReadAll(resp.Body); string(body) != "xxx" || err != nil {
-				t.Errorf("got %q, %v", body, err)
+			if got := c.read("POST"); got.body != "xxx" {
+				t.Errorf("got %q", got.body)
 			}
 		})
 	}
@@ -478,8 +473,7 @@ func TestNobodyIsJudgedAfterTheEnd(t *testing.T) {
 	settled(t)
 	o.pass(time.Second)
 	io.WriteString(c, "c")
-	resp := c.response("POST")
-	io.Copy(io.Discard, resp.Body)
+	c.read("POST")
 	settled(t)
 	if n := len(o.takeEnded()); n < 1 {
 		t.Fatal("the session is not ended")

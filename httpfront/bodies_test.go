@@ -119,10 +119,9 @@ func TestResponsesWithoutABody(t *testing.T) {
 	c := f.dial()
 	for _, code := range []int{204, 304, 302, 200, 404, 500, 204} {
 		fmt.Fprintf(c, "GET /?code=%d HTTP/1.1\r\nHost: a\r\n\r\n", code)
-		resp := c.response("GET")
-		body, err := io.ReadAll(resp.Body)
-		if resp.StatusCode != code || len(body) != 0 || err != nil || resp.Header.Get("Etag") != `"x"` || resp.Header.Get("Location") != "/b" {
-			t.Errorf("%d: got %d %q %v %v", code, resp.StatusCode, body, resp.Header, err)
+		got := c.read("GET")
+		if got.StatusCode != code || got.body != "" || got.Header.Get("Etag") != `"x"` || got.Header.Get("Location") != "/b" {
+			t.Errorf("%d: got %d %q %v", code, got.StatusCode, got.body, got.Header)
 		}
 	}
 }
@@ -364,10 +363,8 @@ func TestExpectContinue(t *testing.T) {
 			t.Fatalf("got %d, want 100", resp.StatusCode)
 		}
 		io.WriteString(c, "hello")
-		resp := c.response("POST")
-		body, err := io.ReadAll(resp.Body)
-		if resp.StatusCode != 200 || string(body) != "hello" || err != nil || len(resp.Cookies()) != 1 {
-			t.Fatalf("got %d %q %v %v", resp.StatusCode, body, err, resp.Header)
+		if got := c.read("POST"); got.StatusCode != 200 || got.body != "hello" || len(got.Cookies()) != 1 {
+			t.Fatalf("got %d %q %v", got.StatusCode, got.body, got.Header)
 		}
 	}
 }

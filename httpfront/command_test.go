@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"bufio"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -28,6 +27,13 @@ func enterAgain(p node.Pass, known bool, now time.Time) node.Verdict {
 	v := enter(p, known, now)
 	v.SetPass = false
 	return v
+}
+
+// revocable is a room whose site may end sessions.
+func revocable(decide func(node.Pass, bool, time.Time) node.Verdict) *fakeRoom {
+	r := newRoom(decide)
+	r.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	return r
 }
 
 func TestTheOriginEndsSessions(t *testing.T) {
@@ -105,8 +111,7 @@ func TestCommandsWithoutARoomReachNobody(t *testing.T) {
 // TestCommandsInAnswersThatGoOn: the head goes out with the cookie before the
 // rest is there.
 func TestCommandsInAnswersThatGoOn(t *testing.T) {
-	r := newRoom(enter)
-	r.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	r := revocable(enter)
 	more := make(chan struct{})
 	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Ropeline-Command", "revoke")
@@ -131,17 +136,14 @@ func TestCommandsInAnswersThatGoOn(t *testing.T) {
 }
 
 func TestCommandsInUpgrades(t *testing.T) {
-	r := newRoom(enter)
-	r.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	r := revocable(enter)
 	f := serveTo(t, fakeRooms{room: r}, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
 		if _, err := http.ReadRequest(br); err == nil {
 			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nRopeline-Command: revoke\r\n\r\n")
 			io.Copy(c, br)
 		}
 	}))
-	c := f.dial()
-	fmt.Fprintf(c, upgradeHead, "/")
-	resp := c.response("GET")
+	c, resp := f.upgrade("/")
 	if set := resp.Header.Values("Set-Cookie"); resp.StatusCode != 101 || len(set) != 1 || !strings.Contains(set[0], "Max-Age=0") ||
 		resp.Header.Get("Ropeline-Command") != "" {
 		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
@@ -154,8 +156,7 @@ func TestCommandsInUpgrades(t *testing.T) {
 }
 
 func TestCommandsInTrailersReachNobody(t *testing.T) {
-	r := newRoom(enter)
-	r.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	r := revocable(enter)
 	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "X-One, Ropeline-Command, X-Two")
 		io.WriteString(w, "body")

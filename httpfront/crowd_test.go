@@ -63,7 +63,12 @@ func (c *crowded) pass(d time.Duration) {
 // empty.
 func (c *crowded) ask(address, cookie string) Answer {
 	name, _, _ := strings.Cut(cookie, ";")
-	q := asks("GET", "/", "Cookie", name)
+	return c.judge(address, "GET", "/", "Cookie", name)
+}
+
+// judge is a request from an address, with fields given as name, value, name, value, ….
+func (c *crowded) judge(address, method, target string, fields ...string) Answer {
+	q := asks(method, target, fields...)
 	q.For, q.NoPage = address, true
 	return c.front.Judge(q)
 }

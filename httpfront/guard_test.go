@@ -83,10 +83,8 @@ func TestRequestsBehindAnotherAreServedInOrder(t *testing.T) {
 		"POST /two HTTP/1.1\r\nHost: a\r\n"+inChunks+
 		"GET /three HTTP/1.1\r\nHost: a\r\n\r\n")
 	for _, want := range []string{"POST /one ", "<!doctype", "<!doctype", "POST /two ", "GET /three "} {
-		resp := c.response("GET")
-		body, err := io.ReadAll(resp.Body)
-		if err != nil || !strings.HasPrefix(string(body), want) || resp.Close {
-			t.Fatalf("got %d %.80q, %v, close %v, want %q", resp.StatusCode, body, err, resp.Close, want)
+		if got := c.read("GET"); !strings.HasPrefix(got.body, want) || got.Close {
+			t.Fatalf("got %d %.80q, close %v, want %q", got.StatusCode, got.body, got.Close, want)
 		}
 	}
 }

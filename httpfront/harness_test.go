@@ -242,12 +242,20 @@ func origins(tb testing.TB, texts ...string) Origins {
 // nowhere is an origin that is not there: nobody listens at that port.
 const nowhere = "http://127.0.0.1:1"
 
-func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config)) *front {
+// loopbackListener returns a listener on loopback that is closed when the test ends.
+func loopbackListener(tb testing.TB) net.Listener {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
+	tb.Cleanup(func() { ln.Close() })
+	return ln
+}
+
+func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config)) *front {
+	tb.Helper()
+	ln := loopbackListener(tb)
 	keys := newKeys(tb)
 	if rooms == nil {
 		rooms = fakeRooms{}
@@ -262,7 +270,6 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 	}
 	f, err := New(cfg)
 	if err != nil {
-		ln.Close()
 		tb.Fatal(err)
 	}
 	return &front{tb: tb, addr: ln.Addr().String(), keys: keys, front: f, stop: run(tb, f.Run), client: newClient(tb)}
@@ -287,6 +294,15 @@ func configure(tb testing.TB, f *Front, s room.Settings) {
 	}
 }
 
+// unused waits until nothing of any request is left.
+func (f *front) unused() {
+	f.tb.Helper()
+	waitFor(f.tb, "all requests to end", func() bool {
+		_, n := f.front.Load()
+		return n == 0 && f.active() == 0
+	})
+}
+
 // active is how many requests are with the origins.
 func (f *front) active() (n int) {
 	for _, g := range f.front.Origins() {
@@ -305,12 +321,23 @@ type reply struct {
 	body string
 }
 
-// do sends a request with header fields given as name, value, name, value, ….
-func (f *front) do(method, path string, body io.Reader, header ...string) reply {
-	f.tb.Helper()
-	req, err := http.NewRequest(method, f.url(path), body)
+// whole reads the rest of a response.
+func whole(tb testing.TB, resp *http.Response) reply {
+	tb.Helper()
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
 	if err != nil {
-		f.tb.Fatal(err)
+		tb.Fatalf("after %q: %v", b, err)
+	}
+	return reply{resp, string(b)}
+}
+
+// send sends a request with header fields given as name, value, name, value, ….
+func send(tb testing.TB, client *http.Client, method, url string, body io.Reader, header ...string) reply {
+	tb.Helper()
+	req, err := http.NewRequest(method, url, body)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
@@ -318,16 +345,17 @@ func (f *front) do(method, path string, body io.Reader, header ...string) reply 
 		}
 		req.Header.Add(header[i], header[i+1])
 	}
-	resp, err := f.client.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
-		f.tb.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		f.tb.Fatal(err)
-	}
-	return reply{resp, string(b)}
+	return whole(tb, resp)
+}
+
+// do sends a request with header fields given as name, value, name, value, ….
+func (f *front) do(method, path string, body io.Reader, header ...string) reply {
+	f.tb.Helper()
+	return send(f.tb, f.client, method, f.url(path), body, header...)
 }
 
 func (f *front) get(path string, header ...string) reply {
@@ -360,6 +388,12 @@ func (c *conn) response(method string) *http.Response {
 	return readResponse(c.tb, c.br, method)
 }
 
+// read reads the whole response to a request of that method.
+func (c *conn) read(method string) reply {
+	c.tb.Helper()
+	return whole(c.tb, c.response(method))
+}
+
 // ask sends a request of that method and reads the whole answer to it.
 func (c *conn) ask(method, request string) reply {
 	c.tb.Helper()
@@ -370,11 +404,7 @@ func (c *conn) ask(method, request string) reply {
 	if resp.StatusCode == http.StatusContinue {
 		resp = c.response(method)
 	}
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		c.tb.Fatalf("after %q: %v", b, err)
-	}
-	return reply{resp, string(b)}
+	return whole(c.tb, resp)
 }
 
 // raw sends bytes on a connection of their own and returns all that comes back

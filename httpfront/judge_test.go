@@ -3,7 +3,6 @@ package httpfront
 import (
 	"bufio"
 	"errors"
-	"io"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -108,13 +107,7 @@ func (f *front) send(method, target string, header []string) reply {
 	for i := 0; i < len(header); i += 2 {
 		head.WriteString(header[i] + ": " + header[i+1] + "\r\n")
 	}
-	resp := readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(head.String()+"\r\n"))), method)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		f.tb.Fatal(err)
-	}
-	return reply{resp, string(body)}
+	return whole(f.tb, readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(head.String()+"\r\n"))), method))
 }
 
 // compareAnswers holds an answer to a question against that of the proxy.

@@ -94,9 +94,8 @@ func TestWhoStaysIsServed(t *testing.T) {
 	waitFor(t, "one of them to be ended", func() bool { return f.active() == 1 })
 	close(release)
 	for range 2 {
-		resp := c.response("GET")
-		if body, err := io.ReadAll(resp.Body); resp.StatusCode != 200 || string(body) != "ok" {
-			t.Errorf("got %d, %q, %v", resp.StatusCode, body, err)
+		if got := c.read("GET"); got.StatusCode != 200 || got.body != "ok" {
+			t.Errorf("got %d, %q", got.StatusCode, got.body)
 		}
 	}
 }

@@ -120,11 +120,7 @@ func TestCharacteristics(t *testing.T) {
 		"none": {by: nil, as: []string{}, same: []string{"X-Any", "1"}},
 	} {
 		c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Characteristics = x.by }))
-		ask := func(fields []string) Outcome {
-			q := asks("GET", "/", fields...)
-			q.For, q.NoPage = greedy, true
-			return c.front.Judge(q).Outcome
-		}
+		ask := func(fields []string) Outcome { return c.judge(greedy, "GET", "/", fields...).Outcome }
 		for range 5 {
 			ask(x.as)
 		}
@@ -180,9 +176,7 @@ func TestNoPathIsAWayRound(t *testing.T) {
 		}))
 		limited := 0
 		for _, path := range []string{"/a/login", "/a//login", "/a/%6cogin", "/a%2Flogin", "/a;v=1/login", "/a/login;2", "/a/login"} {
-			q := asks("GET", path)
-			q.For, q.NoPage = greedy, true
-			if c.front.Judge(q).Outcome == Limited {
+			if c.judge(greedy, "GET", path).Outcome == Limited {
 				limited++
 			}
 		}
@@ -235,11 +229,7 @@ func at(now time.Time) func(*Config) {
 // Who has used up a limit is not limited by what does not count.
 func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = `http.request.method eq "POST"` }))
-	ask := func(method string) Outcome {
-		q := asks(method, "/")
-		q.For, q.NoPage = greedy, true
-		return c.front.Judge(q).Outcome
-	}
+	ask := func(method string) Outcome { return c.judge(greedy, method, "/").Outcome }
 	for i := range 5 {
 		if got := ask("POST"); got != Admitted {
 			t.Fatalf("request %d is %v", i+1, got)

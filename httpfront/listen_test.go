@@ -53,11 +53,8 @@ func (brokenListener) Accept() (net.Conn, error) {
 }
 
 func TestRunReportsABrokenListener(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := Config{Connections: Connections{Listener: brokenListener{ln}}, Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
+	broken := Connections{Listener: brokenListener{loopbackListener(t)}}
+	cfg := Config{Connections: broken, Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
 	cfg.Origins = origins(t, nowhere)
 	f, err := New(cfg)
 	if err != nil {

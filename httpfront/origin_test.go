@@ -84,10 +84,7 @@ func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
 // tcpOrigin is an origin that does what each says on each connection.
 func tcpOrigin(t *testing.T, each func(c net.Conn, br *bufio.Reader)) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := loopbackListener(t)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {

@@ -1,8 +1,6 @@
 package httpfront
 
 import (
-	"io"
-	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -30,29 +28,6 @@ func previews(t *testing.T, rooms ...room.Settings) string {
 	return srv.URL
 }
 
-// ask sends one request to an admin listener.
-func ask(t *testing.T, method, url, body string, fields ...string) (*http.Response, string) {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := 0; i < len(fields); i += 2 {
-		req.Header.Set(fields[i], fields[i+1])
-	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	got, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return resp, string(got)
-}
-
 func TestPreviews(t *testing.T) {
 	sale := "<p>Sale: {{operatorMessage}}</p>"
 	tickets := newRoom(never).settings
@@ -60,7 +35,7 @@ func TestPreviews(t *testing.T) {
 	tickets.Front = room.Front{CustomPage: "<p>{{room}} {{queueingMethod}} {{waitTime}} {{operatorMessage}} {{language}}</p>", Message: "Sold <out>", Language: "de-DE"}
 	tickets.Events = []room.Event{{Name: "sale", CustomPage: &sale}}
 	shop := newRoom(never).settings
-	at := previews(t, tickets, shop)
+	at, client := previews(t, tickets, shop), newClient(t)
 	for _, tt := range []struct{ method, query, body, want string }{
 		{"GET", "room=tickets", "", "<p>tickets fifo 10 Sold &lt;out&gt; de-DE</p>"},
 		{"GET", "room=tickets&queueing_method=random&waitTime=3&language=fr-FR", "", "<p>tickets random 3 Sold &lt;out&gt; fr-FR</p>"},
@@ -69,10 +44,10 @@ func TestPreviews(t *testing.T) {
 		{"POST", "room=tickets", "<p>Tried: {{operatorMessage}} {{language}}</p>", "<p>Tried: Sold &lt;out&gt; de-DE</p>"},
 		{"GET", "room=tickets&force_queue=true", "", "<p>tickets fifo 0 Sold"}, // the one that was tried is not kept
 	} {
-		resp, body := ask(t, tt.method, at+"/preview?"+tt.query, tt.body)
-		h := resp.Header
-		if resp.StatusCode != 200 || !strings.Contains(body, tt.want) {
-			t.Errorf("%s %s: %d\n%.300s\nwant %s", tt.method, tt.query, resp.StatusCode, body, tt.want)
+		got := send(t, client, tt.method, at+"/preview?"+tt.query, strings.NewReader(tt.body))
+		h := got.Header
+		if got.StatusCode != 200 || !strings.Contains(got.body, tt.want) {
+			t.Errorf("%s %s: %d\n%.300s\nwant %s", tt.method, tt.query, got.StatusCode, got.body, tt.want)
 		}
 		if h.Get("Set-Cookie") != "" || h.Get("Refresh") != "" || h.Get(stateField) != "" || h.Get("Cache-Control") != "no-store" ||
 			h.Get("Content-Type") != "text/html; charset=utf-8" || h.Get("Content-Security-Policy") != page.PreviewPolicy {
@@ -84,7 +59,7 @@ func TestPreviews(t *testing.T) {
 func TestPreviewsThatAreRefused(t *testing.T) {
 	shop, other := newRoom(never).settings, newRoom(never).settings
 	other.Name = "other"
-	at := previews(t, shop, other)
+	at, client := previews(t, shop, other), newClient(t)
 	for _, tt := range []struct {
 		method, query, body string
 		code                int
@@ -101,29 +76,32 @@ func TestPreviewsThatAreRefused(t *testing.T) {
 		{"POST", "room=shop", strings.Repeat("a", page.TemplateMax+1), 413, "the template has more than 1048576 bytes"},
 		{"PUT", "room=shop", "a", 405, ""},
 	} {
-		resp, body := ask(t, tt.method, at+"/preview?"+tt.query, tt.body)
-		if resp.StatusCode != tt.code || !strings.Contains(body, tt.want) || resp.StatusCode != 405 && resp.Header.Get("Content-Type") != "text/plain; charset=utf-8" {
-			t.Errorf("%s %s: %d %s %v, want %d %s", tt.method, tt.query, resp.StatusCode, body, resp.Header, tt.code, tt.want)
+		got := send(t, client, tt.method, at+"/preview?"+tt.query, strings.NewReader(tt.body))
+		isText := got.Header.Get("Content-Type") == "text/plain; charset=utf-8"
+		if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) || got.StatusCode != 405 && !isText {
+			t.Errorf("%s %s: %d %s %v, want %d %s", tt.method, tt.query, got.StatusCode, got.body, got.Header, tt.code, tt.want)
 		}
 	}
-	if resp, body := ask(t, "POST", at+"/preview?room=shop", "--x", "Content-Type", "multipart/form-data; boundary=x"); resp.StatusCode != 415 || !strings.Contains(body, "--data-binary") {
-		t.Errorf("a form: %d %s", resp.StatusCode, body)
+	got := send(t, client, "POST", at+"/preview?room=shop", strings.NewReader("--x"), "Content-Type", "multipart/form-data; boundary=x")
+	if got.StatusCode != 415 || !strings.Contains(got.body, "--data-binary") {
+		t.Errorf("a form: %d %s", got.StatusCode, got.body)
 	}
 }
 
 func TestPreviewsTellOfUnknownNames(t *testing.T) {
-	at := previews(t, newRoom(never).settings)
-	resp, body := ask(t, "POST", at+"/preview", "{{waitTime}}\n{{positon}} {{a\"☁}}")
+	at, client := previews(t, newRoom(never).settings), newClient(t)
+	resp := send(t, client, "POST", at+"/preview", strings.NewReader("{{waitTime}}\n{{positon}} {{a\"☁}}"))
 	got := resp.Header.Values("Ropeline-Template-Warning")
 	if resp.StatusCode != 200 || len(got) != 2 || got[0] != `line 2: "positon" is not known here and shows nothing; did you mean "position"?` {
-		t.Errorf("%d %q\n%s", resp.StatusCode, got, body)
+		t.Errorf("%d %q\n%s", resp.StatusCode, got, resp.body)
 	}
 	var many strings.Builder
 	for i := range 50 {
 		many.WriteString("{{unknown" + strings.Repeat("x", i) + "}}")
 	}
-	if resp, _ := ask(t, "POST", at+"/preview", many.String()); len(resp.Header.Values("Ropeline-Template-Warning")) != 20 {
-		t.Errorf("%d warnings, want 20", len(resp.Header.Values("Ropeline-Template-Warning")))
+	resp = send(t, client, "POST", at+"/preview", strings.NewReader(many.String()))
+	if n := len(resp.Header.Values("Ropeline-Template-Warning")); n != 20 {
+		t.Errorf("%d warnings, want 20", n)
 	}
 }
 

@@ -177,7 +177,7 @@ func TestRecordLastsAsLongAsTheAnswer(t *testing.T) {
 	if _, line := w.next(t, 1); !strings.Contains(line, `" 200 8 "`) {
 		t.Errorf("logged as %s", line)
 	}
-	waitFor(t, "no request to be under way", func() bool { _, n := f.front.Load(); return n == 0 })
+	f.unused()
 }
 
 // TestRecordOfATunnel: a connection that was upgraded is one request, which ends with it.

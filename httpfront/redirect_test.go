@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,10 +16,7 @@ import (
 // serveRedirect starts what sends visitors to TLS.
 func serveRedirect(t *testing.T, change ...func(*Config)) *front {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := loopbackListener(t)
 	f := judges(t, fakeRooms{}, append(change, func(c *Config) { c.Redirect.Listener = ln })...)
 	return &front{tb: t, addr: ln.Addr().String(), front: f, stop: run(t, f.RunRedirect), client: newClient(t)}
 }

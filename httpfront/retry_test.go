@@ -216,9 +216,7 @@ func TestUpgradesGoElsewhere(t *testing.T) {
 	f := serveTo(t, nil, "", func(c *Config) {
 		c.Origins = origins(t, nowhere+" weight=1000", socketOrigin(t))
 	})
-	c := f.dial()
-	fmt.Fprintf(c, upgradeHead, "/")
-	if resp := c.response("GET"); resp.StatusCode != 101 {
+	if _, resp := f.upgrade("/"); resp.StatusCode != 101 {
 		t.Errorf("got %d", resp.StatusCode)
 	}
 }

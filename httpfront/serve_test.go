@@ -60,10 +60,8 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 			}()
 			for i := range want {
 				method, _, _ := strings.Cut(want[i], " ")
-				resp := conn.response(method)
-				b, err := io.ReadAll(resp.Body)
-				if err != nil || string(b) != want[i] {
-					t.Fatalf("answer %d is %.60q, %v; want %.60q", i, b, err, want[i])
+				if got := conn.read(method); got.body != want[i] {
+					t.Fatalf("answer %d is %.60q, want %.60q", i, got.body, want[i])
 				}
 			}
 			if err := <-sent; err != nil {
@@ -160,10 +158,7 @@ func answersAlike(t *testing.T, f *front) {
 			t.Errorf("%.200q: the first request of a connection is told\n\t%.600s\na later one\n\t%.600s", head, cold, warm)
 		}
 	}
-	waitFor(t, "all to end", func() bool {
-		_, n := f.front.Load()
-		return n == 0 && f.active() == 0
-	})
+	f.unused()
 }
 
 // TestNoAnswerDependsOnWhatAConnectionRemembers: what is answered, and what the site is asked, is
@@ -240,10 +235,7 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 	if got.StatusCode != http.StatusInternalServerError || !got.Close || !log.has("the test says so") || strings.Contains(got.body, "the test") {
 		t.Errorf("got %d, close %v, log %s", got.StatusCode, got.Close, log.text())
 	}
-	waitFor(t, "it to end", func() bool {
-		_, n := f.front.Load()
-		return n == 0
-	})
+	f.unused()
 	if got := f.get("/"); got.StatusCode != http.StatusOK {
 		t.Errorf("then: got %d", got.StatusCode)
 	}
@@ -259,10 +251,7 @@ func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 		c.SetLinger(0)
 		c.Close()
 	}
-	waitFor(t, "all to end", func() bool {
-		_, n := f.front.Load()
-		return n == 0 && f.active() == 0
-	})
+	f.unused()
 }
 
 // TestIdleConnectionsEnd after as long as was said, each time.

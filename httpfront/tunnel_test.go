@@ -38,6 +38,23 @@ func socketOrigin(t *testing.T) string {
 
 const upgradeHead = "GET %s HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: k\r\nCookie: ropeline=x\r\n\r\n"
 
+// upgrade asks for a tunnel on a connection of its own, and returns what is answered.
+func (f *front) upgrade(path string) (*conn, *http.Response) {
+	f.tb.Helper()
+	c := f.dial()
+	fmt.Fprintf(c, upgradeHead, path)
+	return c, c.response("GET")
+}
+
+// tunnelsEnd waits until all tunnels are given back.
+func (f *front) tunnelsEnd() {
+	f.tb.Helper()
+	waitFor(f.tb, "the tunnels to be given back", func() bool {
+		s := f.front.Origins()[0].Origins[0]
+		return s.Tunnels == 0 && s.Active == 0
+	})
+}
+
 func TestWebSocket(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t))
 	c := f.dial()
@@ -57,10 +74,7 @@ func TestWebSocket(t *testing.T) {
 	if rest, err := io.ReadAll(c.br); len(rest) != 0 || err != nil {
 		t.Errorf("after the client has ended: got %q, %v", rest, err)
 	}
-	waitFor(t, "the tunnel to be given back", func() bool {
-		s := f.front.Origins()[0].Origins[0]
-		return s.Tunnels == 0 && s.Active == 0
-	})
+	f.tunnelsEnd()
 }
 
 func expect(t *testing.T, r io.Reader, want string) {
@@ -76,9 +90,8 @@ func TestRefusedUpgrade(t *testing.T) {
 	c := f.dial()
 	for range 2 {
 		fmt.Fprintf(c, upgradeHead, "/refuse")
-		resp := c.response("GET")
-		if body, err := io.ReadAll(resp.Body); resp.StatusCode != 403 || string(body) != "no" || err != nil {
-			t.Fatalf("got %d %q %v", resp.StatusCode, body, err)
+		if got := c.read("GET"); got.StatusCode != 403 || got.body != "no" {
+			t.Fatalf("got %d %q", got.StatusCode, got.body)
 		}
 	}
 }
@@ -100,9 +113,7 @@ func TestUpgradesThatAreNoneOfOurs(t *testing.T) {
 
 func TestWaitingVisitorsGetNoUpgrade(t *testing.T) {
 	f := serveTo(t, fakeRooms{room: newRoom(never)}, socketOrigin(t))
-	c := f.dial()
-	fmt.Fprintf(c, upgradeHead, "/")
-	if resp := c.response("GET"); resp.StatusCode != 200 || resp.Header.Get("Ropeline-State") != "waiting" {
+	if _, resp := f.upgrade("/"); resp.StatusCode != 200 || resp.Header.Get("Ropeline-State") != "waiting" {
 		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
 	}
 }
@@ -110,9 +121,7 @@ func TestWaitingVisitorsGetNoUpgrade(t *testing.T) {
 func TestUpgradesCarryThePass(t *testing.T) {
 	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, socketOrigin(t))
 	for path, want := range map[string]int{"/": 101, "/refuse": 403} {
-		c := f.dial()
-		fmt.Fprintf(c, upgradeHead, path)
-		resp := c.response("GET")
+		_, resp := f.upgrade(path)
 		if k := resp.Cookies(); resp.StatusCode != want || len(k) != 1 || k[0].Name != "ropeline" {
 			t.Errorf("%s: got %d %v, want %d and one pass", path, resp.StatusCode, k, want)
 		}
@@ -143,9 +152,7 @@ func TestIdleTunnelsEnd(t *testing.T) {
 func TestTunnelsAreBounded(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Limits.Upstream.Tunnels = 1 })
 	for _, want := range []int{101, 503} {
-		c := f.dial()
-		fmt.Fprintf(c, upgradeHead, "/")
-		if resp := c.response("GET"); resp.StatusCode != want {
+		if _, resp := f.upgrade("/"); resp.StatusCode != want {
 			t.Errorf("got %d, want %d", resp.StatusCode, want)
 		}
 	}
@@ -172,10 +179,7 @@ func TestVisitorsWhoLeaveDuringAnUpgrade(t *testing.T) {
 		c.Close()
 		gone <- struct{}{}
 	}
-	waitFor(t, "the tunnels to be given back", func() bool {
-		s := f.front.Origins()[0].Origins[0]
-		return s.Tunnels == 0 && s.Active == 0
-	})
+	f.tunnelsEnd()
 }
 
 func TestShutdownEndsTunnels(t *testing.T) {

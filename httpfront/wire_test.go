@@ -95,11 +95,7 @@ func TestAnswersGoOutInOneWrite(t *testing.T) {
 // answering returns the address of an origin that answers every read and allocates nothing.
 func answering(tb testing.TB) string {
 	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { ln.Close() })
+	ln := loopbackListener(tb)
 	go func() {
 		for {
 			c, err := ln.Accept()
