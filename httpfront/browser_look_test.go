@@ -96,9 +96,7 @@ func TestBrowserReadsFromRightToLeft(t *testing.T) {
 	b := newTab(t, newBrowser(t))
 	b.speaks("fa, en;q=0.5")
 	b.holdsTheClock(s.url("/"))
-	if got := browsertest.See[string](b.Tab, "getComputedStyle(document.body).direction"); got != "rtl" {
-		t.Errorf("the page is written %s", got)
-	}
+	b.Finds("the direction of the page", "getComputedStyle(document.body).direction", "rtl")
 	b.Shows("main", "۱٬۲۳۵")
 	if browsertest.See[bool](b.Tab, "document.querySelectorAll('dl div')[2].offsetLeft < document.querySelectorAll('dl div')[3].offsetLeft") {
 		t.Error("what comes first is not on the right")

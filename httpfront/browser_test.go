@@ -16,7 +16,10 @@ import (
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 )
 
-const whenLoaded = "performance.timeOrigin"
+const (
+	whenLoaded = "performance.timeOrigin"
+	said       = "document.querySelector('#say').textContent" // to a screen reader
+)
 
 // TestBrowserFollowsSwitches keeps one page open while the room goes through
 // everything that it can be in. The page is loaded once and follows by its
@@ -39,9 +42,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 			b.Run("tick(20000)")
 		}
 		b.Shows("main", strings.Split(step.shows, "|")...)
-		if got := browsertest.See[string](b.Tab, "document.title"); got != step.title {
-			t.Errorf("%s: the tab says %q, want %q", step.situation, got, step.title)
-		}
+		b.Finds("the title of "+step.situation, "document.title", step.title)
 		b.Keep(step.situation)
 	}
 	for _, gone := range []string{"Estimated wait", "Starts in", "place in line", "keep this page"} {
@@ -237,9 +238,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		s.letIn()
 		b.Run("tick(20000)")
 		b.Shows("#shop", "Welcome by GET")
-		if got := browsertest.See[string](b.Tab, "location.pathname + location.search"); got != "/pay?a=b" {
-			t.Errorf("the browser is at %s", got)
-		}
+		b.Finds("where the browser is", "location.pathname + location.search", "/pay?a=b")
 	})
 	t.Run("after sending a form to a path that could be a host", func(t *testing.T) {
 		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
@@ -262,9 +261,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.Run("tick(0)")
 		b.Run("tick(20000)")
 		b.Shows("#shop", "Welcome by GET")
-		if got := browsertest.See[string](b.Tab, "location.href"); got != srv.URL+path {
-			t.Errorf("the browser is at %s", got)
-		}
+		b.Finds("where the browser is", "location.href", srv.URL+path)
 	})
 }
 
@@ -326,9 +323,7 @@ func TestBrowserWithoutAPlace(t *testing.T) {
 			s.change(func(s *stage) { s.now.New, s.crowd = false, nil })
 			b.Run("tick(30000)")
 			b.Shows("main", "You are in line", "1,235")
-			if got := browsertest.See[string](b.Tab, "document.title"); got != "#1,235 · You are in line" {
-				t.Errorf("the tab says %q", got)
-			}
+			b.Finds("the title", "document.title", "#1,235 · You are in line")
 		})
 	}
 }
@@ -351,9 +346,7 @@ func TestBrowserCountsDown(t *testing.T) {
 	if n := s.timesAsked(); n != 2 {
 		t.Errorf("it asked %d times", n)
 	}
-	if live := browsertest.See[string](b.Tab, "document.querySelector('#say').textContent"); live != "It has not started yet. 11 minutes" {
-		t.Errorf("a screen reader is told %q", live)
-	}
+	b.Finds("what a screen reader is told", said, "It has not started yet. 11 minutes")
 }
 
 // TestBrowserTellsOfTrouble, tries again ever more seldom, and goes on where it was.
@@ -374,9 +367,7 @@ func TestBrowserTellsOfTrouble(t *testing.T) {
 	b.Run("dispatchEvent(new Event('online'))")
 	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
 	b.Awaits("next() === 20000 && document.querySelector('#say').offsetWidth <= 1")
-	if got := browsertest.See[string](b.Tab, "document.querySelector('#say').textContent"); got != "You are in line. 1 hour and 1 minute" {
-		t.Errorf("a screen reader is told %q", got)
-	}
+	b.Finds("what a screen reader is told", said, "You are in line. 1 hour and 1 minute")
 }
 
 // TestBrowserShowsTheOperatorsMessage, also when it comes while the page is open.

@@ -162,6 +162,16 @@ func TestAnOldExchangedPassKeepsItsSession(t *testing.T) {
 	}
 }
 
+// limited is another front, which judges for r below /room, and counts as that of c does.
+func (c *crowded) limited(r Room) *Front {
+	c.t.Helper()
+	f := judges(c.t, fakeRooms{"/room", r}, func(cfg *Config) { cfg.Clock = func() time.Time { return c.now } })
+	if err := f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)); err != nil {
+		c.t.Fatal(err)
+	}
+	return f
+}
+
 // Who turns out to be somebody new only when the room has decided gives back the place at once.
 func TestAPlaceThatALimitForbidsIsGivenBack(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute()) // counts
@@ -171,10 +181,7 @@ func TestAPlaceThatALimitForbidsIsGivenBack(t *testing.T) {
 		p.Arrival, p.AcceptedAt, p.LeaseEnd = now, now, now.Add(time.Minute)
 		return node.Verdict{Admit: true, Pass: p, SetPass: true}
 	})
-	f := judges(t, fakeRooms{"/room", r}, func(cfg *Config) { cfg.Clock = func() time.Time { return c.now } })
-	if err := f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)); err != nil {
-		t.Fatal(err)
-	}
+	f := c.limited(r)
 	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: c.now, LastPoll: c.now}
 	q := asks("GET", "/room", "Cookie", "ropeline="+string(f.cfg.Keys.AppendSeal(nil, waits, "shop.example")))
 	for i := range 5 {
@@ -256,10 +263,7 @@ func TestWhoseTurnItIsIsNotLimited(t *testing.T) {
 		p.AcceptedAt, p.LeaseEnd = now.Add(-ago), now.Add(time.Minute)
 		return node.Verdict{Admit: true, Pass: p, SetPass: true}
 	})
-	f := judges(t, fakeRooms{"/room", r}, func(cfg *Config) { cfg.Clock = func() time.Time { return c.now } })
-	if err := f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)); err != nil {
-		t.Fatal(err)
-	}
+	f := c.limited(r)
 	for range 6 {
 		f.Judge(asks("GET", "/room"))
 	}

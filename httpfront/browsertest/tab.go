@@ -89,6 +89,14 @@ func (b *Tab) Text(selector string) string {
 	return See[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText ?? '(there is none)'", selector))
 }
 
+// Finds checks what JavaScript comes to in the page; what names it.
+func (b *Tab) Finds(what, js, want string) {
+	b.T.Helper()
+	if got := See[string](b, js); got != want {
+		b.T.Errorf("%s is %q, want %q", what, got, want)
+	}
+}
+
 // Awaits waits until JavaScript is true. It asks again if the page goes away meanwhile.
 func (b *Tab) Awaits(js string) {
 	b.T.Helper()

@@ -3,7 +3,6 @@ package verdict
 import (
 	"maps"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -60,15 +59,7 @@ func TestGRPCAsksTheSame(t *testing.T) {
 		if _, err := client.Check(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
-		asked := j.take()
-		if len(asked) != 1 {
-			t.Fatalf("%s: asked %d times", what, len(asked))
-		}
-		q := asked[0]
-		if q.Method != "POST" || q.Target != "/cart?a=%2F" || q.Host != "shop.example" || q.Scheme != "https" || q.For != "192.0.2.1" ||
-			q.Peer != netip.MustParseAddr("127.0.0.1") {
-			t.Errorf("%s: asked %+v", what, q)
-		}
+		q := j.expectAsked(t, what)
 		names := slices.Sorted(maps.Keys(maps.Collect(q.Fields)))
 		if !slices.Contains(names, "cookie") || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, ":") }) {
 			t.Errorf("%s: fields %q", what, names)
@@ -135,9 +126,7 @@ func TestGRPCWithoutARequestIsRefused(t *testing.T) {
 			t.Errorf("got %v, %v", resp, err)
 		}
 	}
-	if asked := j.take(); len(asked) != 0 {
-		t.Errorf("asked %+v", asked)
-	}
+	j.expectNotAsked(t)
 }
 
 func TestGRPCOfWhoIsNotTrusted(t *testing.T) {
@@ -146,9 +135,7 @@ func TestGRPCOfWhoIsNotTrusted(t *testing.T) {
 	if _, err := client.Check(t.Context(), grpcQuestion(nil)); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
-	if asked := j.take(); len(asked) != 0 {
-		t.Errorf("asked %+v", asked)
-	}
+	j.expectNotAsked(t)
 }
 
 func TestGRPCTakesTextsThatAreNoUTF8(t *testing.T) {
@@ -174,7 +161,5 @@ func TestLongGRPCQuestionsAreDenied(t *testing.T) {
 			t.Errorf("%d bytes: got %v, %v", n, resp, err)
 		}
 	}
-	if asked := j.take(); len(asked) != 0 {
-		t.Errorf("asked %d times", len(asked))
-	}
+	j.expectNotAsked(t)
 }

@@ -60,6 +60,29 @@ func (j *fakeJudge) take() []httpfront.Question {
 	return asked
 }
 
+// expectAsked returns what was asked since it was called last: once, about
+// POST https://shop.example/cart?a=%2F of 192.0.2.1.
+func (j *fakeJudge) expectAsked(t *testing.T, what string) httpfront.Question {
+	t.Helper()
+	asked := j.take()
+	if len(asked) != 1 {
+		t.Fatalf("%s: asked %d times", what, len(asked))
+	}
+	q := asked[0]
+	if q.Method != "POST" || q.Target != "/cart?a=%2F" || q.Host != "shop.example" || q.Scheme != "https" || q.For != "192.0.2.1" ||
+		q.Peer != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("%s: asked %+v", what, q)
+	}
+	return q
+}
+
+func (j *fakeJudge) expectNotAsked(t *testing.T) {
+	t.Helper()
+	if asked := j.take(); len(asked) != 0 {
+		t.Errorf("asked %+v", asked)
+	}
+}
+
 var (
 	admitted = httpfront.Answer{Outcome: httpfront.Admitted, Cookie: "ropeline=in; Path=/"}
 	queued   = httpfront.Answer{
@@ -165,15 +188,7 @@ func TestEveryDialectAsksTheSame(t *testing.T) {
 	addr := serve(t, j, "127.0.0.0/8")
 	for _, d := range dialects {
 		ask(t, d.method, "http://"+addr+d.path, d.fields...)
-		asked := j.take()
-		if len(asked) != 1 {
-			t.Fatalf("%s: asked %d times", d.path, len(asked))
-		}
-		q := asked[0]
-		if q.Method != "POST" || q.Target != "/cart?a=%2F" || q.Host != "shop.example" || q.Scheme != "https" || q.For != "192.0.2.1" ||
-			q.Peer != netip.MustParseAddr("127.0.0.1") {
-			t.Errorf("%s: asked %+v", d.path, q)
-		}
+		q := j.expectAsked(t, d.path)
 		if want := d.path == "/nginx/page"; q.Again != want {
 			t.Errorf("%s: asked again is %v", d.path, q.Again)
 		}
@@ -368,9 +383,7 @@ func TestWhoIsNotTrustedMayNotAsk(t *testing.T) {
 	if resp, _ := ask(t, "POST", "http://"+addr+"/revoke", asForward...); resp.StatusCode != http.StatusForbidden {
 		t.Errorf("revoke: code %d", resp.StatusCode)
 	}
-	if asked := j.take(); len(asked) != 0 {
-		t.Errorf("asked %+v", asked)
-	}
+	j.expectNotAsked(t)
 }
 
 // TestWhatIsNotToldIsNotGuessed leaves each field out in turn, and then has it twice: as
@@ -397,9 +410,7 @@ func TestWhatIsNotToldIsNotGuessed(t *testing.T) {
 			}
 		}
 	}
-	if asked := j.take(); len(asked) != 0 {
-		t.Errorf("asked %+v", asked)
-	}
+	j.expectNotAsked(t)
 }
 
 func TestEnvoysPathIsNotTouched(t *testing.T) {
@@ -444,9 +455,7 @@ func TestOtherPathsAreNoVerdicts(t *testing.T) {
 			t.Errorf("%s: code %d", path, resp.StatusCode)
 		}
 	}
-	if asked := j.take(); len(asked) != 0 {
-		t.Errorf("asked %+v", asked)
-	}
+	j.expectNotAsked(t)
 }
 
 func TestConfigNeedsWhatItNeeds(t *testing.T) {

@@ -33,16 +33,12 @@ func TestBrowserShowsWhatIsRefused(t *testing.T) {
 		if browsertest.See[string](b.Tab, "document.activeElement.id") != "total_active_users" || browsertest.See[string](b.Tab, "document.activeElement.getAttribute('aria-invalid')") != "true" {
 			t.Errorf("%q is refused, and the field does not say so", value)
 		}
-		if got := browsertest.See[string](b.Tab, "document.querySelector('#total_active_users').value"); got != value {
-			t.Errorf("%q was written, and %q is left of it", value, got)
-		}
+		b.Finds("what is left of what was written", "document.querySelector('#total_active_users').value", value)
 	}
 	b.settle("refused")
 	b.CheckAccess()
 	b.Click(".settings button", "Undo")
-	if got := browsertest.See[string](b.Tab, "document.querySelector('#total_active_users').value"); got != fmt.Sprint(before) {
-		t.Errorf("undone it is %s", got)
-	}
+	b.Finds("what is undone", "document.querySelector('#total_active_users').value", fmt.Sprint(before))
 	b.wantNothingWrong()
 }
 
@@ -56,9 +52,7 @@ func TestBrowserKeepsWhatIsWritten(t *testing.T) {
 		f.details[d.ID] = d
 	})
 	b.Awaits("document.querySelector('#new_users_per_minute').value === '123'")
-	if got := browsertest.See[string](b.Tab, "document.querySelector('#total_active_users').value"); got != "777" {
-		t.Errorf("777 was being written, and it is %s", got)
-	}
+	b.Finds("what was being written", "document.querySelector('#total_active_users').value", "777")
 	b.Click(".settings button", "Change limits …")
 	b.Shows("dialog .before", "5,000")
 	b.Shows("dialog .after", "777")
@@ -71,9 +65,7 @@ func TestBrowserKeepsWhatIsWritten(t *testing.T) {
 		r.TotalActiveUsers, r.NewUsersPerMinute, r.Event = 9999, 888, &Event{Name: "Spring sale", Active: true}
 	})
 	b.Shows(".settings", "Spring sale", "9,999", "888")
-	if got := browsertest.See[string](b.Tab, "document.querySelector('#new_users_per_minute').value"); got != "123" {
-		t.Errorf("the room's own setting is 123, and under an event it shows %s", got)
-	}
+	b.Finds("the room's own setting, under an event,", "document.querySelector('#new_users_per_minute').value", "123")
 }
 
 func TestBrowserHoldsEverybody(t *testing.T) {

@@ -70,18 +70,17 @@ func TestBrowserAsksNobodyElse(t *testing.T) {
 			t.Errorf("the page asks for %s", url)
 		}
 	}
-	if got := browsertest.See[string](b.Tab, `fetch('https://example.org/').then(() => 'asked', () => 'refused')`); got != "refused" {
-		t.Errorf("a request to another site is %s", got)
-	}
+	b.Finds("a request to another site", `fetch('https://example.org/').then(() => 'asked', () => 'refused')`, "refused")
 	if !strings.Contains(strings.Join(browsertest.See[[]string](b.Tab, "wrong"), " "), "connect-src") {
 		t.Error("it is not the policy that refused it")
 	}
-	if got := browsertest.See[string](b.Tab, `(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written' } catch { return 'refused' } })()`); got != "refused" {
-		t.Errorf("markup in a string is %s", got)
-	}
-	if got := browsertest.See[string](b.Tab, `(() => { try { document.body.setAttribute('onclick', 'self.done = 1'); document.body.click() } catch {} return self.done ? 'run' : 'refused' })()`); got != "refused" {
-		t.Errorf("a script in an attribute is %s", got)
-	}
+	b.Finds("markup in a string",
+		`(() => { try { document.body.innerHTML = '<b>x</b>'; return 'written' } catch { return 'refused' } })()`, "refused")
+	b.Finds("a script in an attribute",
+		`(() => {
+			try { document.body.setAttribute('onclick', 'self.done = 1'); document.body.click() } catch {}
+			return self.done ? 'run' : 'refused'
+		})()`, "refused")
 }
 
 // TestBrowserFollowsTheMesh without being loaded again.
@@ -103,9 +102,7 @@ func TestBrowserFollowsTheMesh(t *testing.T) {
 	b.Run("document.querySelector('#findings a').focus()")
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].Waiting = 6 })
 	b.Shows("#findings", "drops-002 (6 wait)")
-	if got := b.Text(":focus"); got != "drops-002" {
-		t.Errorf("the focus was on a link, and is on %q", got)
-	}
+	b.Finds("what has the focus after a change beside it", focused, "drops-002")
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].QueueAll, f.snap.Rooms[1].Waiting = false, 0 })
 	mesh.change(func(f *fakeMesh) { f.snap.Rooms[4].Name, f.snap.Rooms[4].Waiting = "brand-new", 31 })
 	b.Shows(".rooms", "brand-new", "31")
@@ -157,6 +154,9 @@ func TestBrowserAsksForAToken(t *testing.T) {
 	b.wantNothingWrong()
 }
 
+// focused is the text of what has the focus.
+const focused = "document.querySelector(':focus')?.innerText"
+
 // tabTo presses Tab until js, a test of the element e, is true of what has the focus, and
 // checks that one sees that it has it.
 func (b *tab) tabTo(js string) {
@@ -180,9 +180,7 @@ func TestBrowserByKeyboard(t *testing.T) {
 	s, b := look(t, newFakeMesh(1, 12, 4), "")
 	b.Awaits("document.querySelectorAll('.rooms .body .row').length === 12")
 	b.press("Tab")
-	if got := b.Text(":focus"); got != "Skip to the content" {
-		t.Errorf("first Tab comes to %q", got)
-	}
+	b.Finds("what the first Tab comes to", focused, "Skip to the content")
 	for _, label := range []string{"ropeline", "Rooms", "Limits", "Mesh", "Nodes"} {
 		b.tabTo(fmt.Sprintf("e.textContent === %q", label))
 	}
@@ -194,9 +192,7 @@ func TestBrowserByKeyboard(t *testing.T) {
 	name := b.Text(":focus")
 	b.press("Enter")
 	b.Shows(".view.room h2", name)
-	if got := browsertest.See[string](b.Tab, "document.activeElement.id"); got != "main" {
-		t.Errorf("in the new view the focus is on %q", got)
-	}
+	b.Finds("what has the focus in a new view", "document.activeElement.id", "main")
 	b.tabTo("e.textContent === '1 h'")
 	b.press("Enter")
 	b.Awaits("document.querySelector('.charts [aria-pressed=true]').textContent === '1 h'")
@@ -204,9 +200,7 @@ func TestBrowserByKeyboard(t *testing.T) {
 	b.Fill("#total_active_users", "4321")
 	b.press("Enter")
 	b.Shows("dialog", "Change limits of "+name, "4,321")
-	if got := b.Text(":focus"); got != "Leave it as it is" {
-		t.Errorf("in the dialog the focus is on %q, where Enter would change something", got)
-	}
+	b.Finds("what has the focus in the dialog", focused, "Leave it as it is") // Enter changes nothing
 	b.settle("confirm")
 	b.press("Escape")
 	b.Awaits("!document.querySelector('dialog')")
