@@ -153,6 +153,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("without JavaScript", func(t *testing.T) {
+		t.Parallel() // it waits for reloads
 		s := newStage(t, "fifo")
 		s.change(func(s *stage) { s.now.Refresh = time.Second })
 		b := newTab(t, browser)
@@ -185,6 +186,7 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.wantNext(20 * time.Second)
 	})
 	t.Run("on a template, without JavaScript", func(t *testing.T) {
+		t.Parallel() // it waits for reloads
 		tmpl, warnings, err := page.Compile("<h1>{{#position}}Place {{.}}{{/position}}{{#isRandomQueue}}A draw{{/isRandomQueue}}</h1>")
 		if err != nil || len(warnings) > 0 {
 			t.Fatal(err, warnings)
