@@ -5,7 +5,9 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/gate/visitor"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // Explained says what would become of a request, and why, in the order in which the front
@@ -20,6 +22,8 @@ type Explained struct {
 	DryRun  bool              `json:"dry_run,omitempty"` // whatever is decided, the request passes
 	Passes  bool              `json:"passes"`            // it would reach the site
 	Decided *node.Explanation `json:"decided,omitempty"`
+	// Held says why nobody new is let in whatever was decided: the site is down, or was lately.
+	Held string `json:"held,omitempty"`
 
 	Limits []LimitTold `json:"limits,omitempty"` // rate limits that the request is held against, in their order
 	// Unlimited says that none is asked about: the visitor waits.
@@ -83,11 +87,30 @@ func (f *Front) Explain(q *Question) (x Explained) {
 		x.Decided = &told
 		x.Passes = s.DryRun || told.Action == "enter" || told.Action == "apply" || told.Action == "compete"
 	}
+	if x.Held = f.heldTold(r, s); x.Held != "" && !p.Accepted() {
+		x.Passes = false
+	}
 	who := subjectOf(decider, &p, s, false, now)
 	if x.Unlimited = who.waits; !x.Unlimited {
 		f.explainLimits(&x, r, who.visitor, s.DryRun, now)
 	}
 	return x
+}
+
+// heldTold says why nobody new is let in because of the site; "" if that is not so.
+func (f *Front) heldTold(r *request, s *room.Settings) string {
+	if f.sites.rest == nil || s.AdmitsWhileDown || passesAll(s) {
+		return ""
+	}
+	switch f.sites.find(r.Host, r.Path.Route).group.Recovery(s.RefreshInterval) {
+	case upstream.Down:
+		return "no origin of the site is healthy"
+	case upstream.Returning:
+		return "the site is back, and those who wait are counted first"
+	case upstream.Growing:
+		return "the site is back, and gets more new visitors with each step"
+	}
+	return ""
 }
 
 // cookieTold says in words what became of the cookie.

@@ -159,17 +159,17 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		r.record.judged(w.outcome(), s, &p.Pass, now)
 		return false
 	}
-	v := decideOn(room, &p, over, now)
+	v, down := decideOn(room, a, &p, s, over, now)
 	r.record.waited(&v)
 	if p.known && !p.Accepted() && v.Admit && v.Pass.Visitor == p.Visitor && f.turnsBack(r, &v.Pass, room, made, now) {
 		p = carried{} // a waiting pass is as good as the one that it was exchanged for
-		v = room.Decide(p.Pass, p.known, now)
+		v, down = decideOn(room, a, &p, s, over, now)
 		r.record.waited(&v)
 	}
 	if v.View != nil {
 		s = v.View.Settings // an event may have begun or ended in between
 	}
-	*w = waiting{req: r, settings: s, made: made, verdict: v, now: now, limited: over}
+	*w = waiting{req: r, settings: s, made: made, verdict: v, now: now, limited: over, down: down}
 	if v.New && !f.queues(room, w) {
 		if s.DryRun {
 			return f.passDry(a, room, s, node.Pass{}, now)

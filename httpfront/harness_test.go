@@ -118,10 +118,15 @@ func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
 // Standing says that who has waited still does.
 func (r *fakeRoom) Standing(node.Pass, bool, time.Time) node.Standing { return node.Waits }
 
-func (r *fakeRoom) Hold(now time.Time) node.Verdict {
-	p := node.Pass{Visitor: node.VisitorID{0xed}, Arrival: now, LastPoll: now, Refresh: 20 * time.Second}
-	return node.Verdict{New: true, SetPass: true, Pass: p, Refresh: p.Refresh}
+func (r *fakeRoom) Hold(p node.Pass, counted bool, now time.Time) node.Verdict {
+	isNew := p.Arrival.IsZero()
+	if isNew {
+		p = node.Pass{Visitor: node.VisitorID{0xed}, Arrival: now}
+	}
+	p.LastPoll, p.Refresh = now, 20*time.Second
+	return node.Verdict{New: isNew && counted, SetPass: true, Pass: p, Refresh: p.Refresh}
 }
+
 func (r *fakeRoom) CountBypass() { r.bypassed.Add(1) }
 
 func (r *fakeRoom) CountCrowded() { r.crowded.Add(1) }

@@ -95,16 +95,8 @@ func (a *askedLimit) lines(who *limitSubject) bool {
 func (a *askedLimit) answer(w waiting, room Room) waiting {
 	w.limited = a
 	if a.by.rule.Action == limit.Queue {
-		v := room.Hold(w.now)
+		v := room.Hold(node.Pass{}, true, w.now)
 		w.verdict = node.Verdict{View: v.View, Refresh: max(v.Refresh, a.verdict.Reset.Round(time.Second))}
 	}
 	return w
-}
-
-// decideOn has a room decide about somebody, whom it is to hold if over says so.
-func decideOn(room Room, p *carried, over *askedLimit, now time.Time) node.Verdict {
-	if over != nil {
-		return room.Hold(now)
-	}
-	return room.Decide(p.Pass, p.known, now)
 }

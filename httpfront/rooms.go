@@ -36,9 +36,11 @@ type Room interface {
 	// exchanged for. It must not block.
 	Standing(p node.Pass, asks bool, now time.Time) node.Standing
 
-	// Hold returns the verdict on somebody new who is to wait, also where a place is free:
-	// as of Decide, and so New, unless the room has nobody wait.
-	Hold(now time.Time) node.Verdict
+	// Hold returns the verdict on somebody who is to wait, also where a place is free: who
+	// has the waiting pass p, or is new if p is zero. It is as of Decide, and so New, unless the
+	// room has nobody wait. Who is not counted keeps the place, and nobody else has to leave
+	// one free: such a verdict is not New.
+	Hold(p node.Pass, counted bool, now time.Time) node.Verdict
 
 	// Queue counts a visitor whose verdict was New as one who waits. Whoever is refused
 	// instead was never there.

@@ -32,6 +32,7 @@ type waiting struct {
 	cookie   []byte // value of a Set-Cookie field; nil for none
 	now      time.Time
 	crowded  bool // may not even wait: too many new visitors come
+	down     bool // no origin of the site is healthy
 
 	limited *askedLimit // the rate limit by which the visitor is not let in; nil: none is
 }
@@ -80,7 +81,7 @@ func (a *queueAnswer) fill(w *answer) (p *page.Page, json bool) {
 	p = a.made.pageOf(event)
 	p.Fill(&a.state, page.Input{
 		Settings: a.settings, Verdict: &a.verdict, Now: a.now,
-		AcceptLanguage: r.AcceptLanguage, Unsafe: !r.IsSafe(),
+		AcceptLanguage: r.AcceptLanguage, Unsafe: !r.IsSafe(), Down: a.down,
 	})
 	json = p.JSON() && page.PrefersJSON(r.Accept)
 	if json {

@@ -128,6 +128,7 @@ type Core struct {
 	lost   lost
 	slot   uint64 // of the newest message that must not be replaced
 	peers  replica.Members
+	others atomic.Bool   // there are some; for any goroutine
 	gone   []string      // sites whose nodes have all left
 	nodes  []crdt.NodeID // of the own site that are ready, self included, sorted
 
@@ -263,6 +264,7 @@ func (c *Core) know(peers replica.Members) {
 		return // nearly always: the list is looked at every second
 	}
 	c.peers = peers
+	c.others.Store(len(peers) > 0)
 	before := c.nodes
 	c.nodes = []crdt.NodeID{c.self.Node}
 	c.sizes = map[string]int{c.site: 1}

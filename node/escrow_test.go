@@ -124,7 +124,7 @@ func TestRowsTellWhatIsFree(t *testing.T) {
 // built anew.
 func (w *world) someoneWaits(m *machine) {
 	r := m.core.Route("shop", "/")
-	r.Queue(r.Hold(w.now).Pass)
+	r.Queue(r.Hold(Pass{}, true, w.now).Pass)
 }
 
 // TestWhileNobodyWaitsNobodyIsAsked has visitors come to a node that is not the counter: as

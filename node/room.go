@@ -343,18 +343,22 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 }
 
 // wait queues a visitor, or keeps the place of one who waits.
-func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
+func (r *Room) wait(w *view, p Pass, now time.Time) Verdict { return r.stand(w, p, true, now) }
+
+// stand is wait, which does not count the visitor unless that is wanted.
+func (r *Room) stand(w *view, p Pass, counted bool, now time.Time) Verdict {
 	v := Verdict{SetPass: true, View: w.View}
-	if p.Visitor == (VisitorID{}) {
-		v.New = true
+	isNew := p.Visitor == (VisitorID{})
+	if isNew {
 		p.Visitor = r.core.newVisitor()
 		p.Room = r.id
 		p.Arrival = now
 	}
+	v.New = isNew && counted
 	v.Estimate, p.Shown = w.Estimate(r.place(w, &p), p.Shown)
 	last := p.LastPoll
 	told := w.Told(p.Visitor, v.Estimate, now)
-	if !v.New {
+	if !isNew && counted {
 		r.queue(visit{
 			visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now,
 			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: w.Settings.IsCounted(r.visitor(w, &p), now.Add(againWithin)),
@@ -365,14 +369,31 @@ func (r *Room) wait(w *view, p Pass, now time.Time) Verdict {
 	return v
 }
 
-// Hold returns the verdict on somebody new who is to wait also where a place is free. It is
-// New, as of Decide, unless the room turns everybody away. Any goroutine may call it.
-func (r *Room) Hold(now time.Time) Verdict {
-	w := r.view.Load()
-	if w.Settings.QueueingMethod == room.Reject && !w.Event.Prequeueing {
-		return Verdict{View: w.View}
+// Hold returns the verdict on somebody who is to wait also where a place is free: p is a waiting
+// pass of this room, or zero for somebody new. New is as of Decide. Whoever is not counted keeps
+// the place as somebody does who is away, so that no place elsewhere stays free for them; such a
+// verdict is never New. Any goroutine may call it.
+func (r *Room) Hold(p Pass, counted bool, now time.Time) Verdict {
+	if p.Room != r.id {
+		p = Pass{}
 	}
-	return r.wait(w, Pass{}, now)
+	if p.Foreign {
+		r.takeForeign(&p, now)
+	}
+	w := r.view.Load()
+	d := w.Decide(r.visitor(w, &p), now)
+	if d.New {
+		p = Pass{}
+	}
+	switch {
+	case d.New && w.Settings.QueueingMethod == room.Reject && !w.Event.Prequeueing:
+		return Verdict{View: w.View}
+	case d.Action == room.TooEarly:
+		var v Verdict
+		r.tooEarly(&v, w, &p)
+		return v
+	}
+	return r.stand(w, p, counted || !r.core.others.Load(), now)
 }
 
 // Queue counts a visitor who waits, as of the last poll in p. Decide does that by

@@ -64,6 +64,7 @@ func shownIn() map[string]string {
 		"random without an estimate": random + "Estimated wait | not known yet" + stay,
 		"queue all":                  "You are in line | " + held + " | " + ordered + "not known yet" + stay,
 		"queue all at random":        "You are in line | " + held + " | Estimated wait | not known yet" + stay,
+		"site down":                  "The site cannot be reached right now | " + held + " | Estimated wait | not known yet" + stay,
 		"reject":                     closed,
 
 		"pre-queue that shuffles":              drawn + stay,

@@ -21,6 +21,7 @@ const (
 	longLine                      // places go by order, and the wait is so long that its length means little
 	heldBack                      // nobody is let in, places are kept
 	turnedAway                    // nobody is let in, and there is no line
+	siteDown                      // nobody is let in because the site does not answer, places are kept
 	crowded                       // too many new visitors come, and this one is not in the line
 )
 
@@ -32,6 +33,8 @@ func (s *State) situationOf() situation {
 		return s.beforeEvent()
 	case s.refresh == 0:
 		return turnedAway
+	case s.down:
+		return siteDown
 	case s.queueAll:
 		return heldBack
 	case s.method == room.Random:
@@ -71,6 +74,8 @@ func (s *State) title() string {
 		return s.lang.Text(lang.TitleFull)
 	case turnedAway, crowded:
 		return s.lang.Text(lang.TitleTurnedAway)
+	case siteDown:
+		return s.lang.Text(lang.TitleUnreachable)
 	}
 	return s.lang.Text(lang.TitleInLine)
 }
@@ -86,7 +91,7 @@ func (s *State) message() string {
 		return s.lang.Text(lang.MessageBeforeStartShuffle)
 	case longLine:
 		return s.lang.Text(lang.MessageFull)
-	case heldBack, beforeNobody:
+	case heldBack, siteDown, beforeNobody:
 		return s.lang.Text(lang.MessageHeldBack)
 	case turnedAway:
 		return s.lang.Text(lang.MessageTurnedAway)

@@ -12,7 +12,7 @@ var noon = pagetest.Noon
 func situations() map[string]Input {
 	all := make(map[string]Input)
 	for name, s := range pagetest.Situations() {
-		all[name] = Input{Settings: s.Settings, Verdict: s.Verdict, Now: noon}
+		all[name] = Input{Settings: s.Settings, Verdict: s.Verdict, Down: s.Down, Now: noon}
 	}
 	return all
 }

@@ -22,6 +22,8 @@ type Input struct {
 	// Crowded says that the visitor got no place in the line, because too many new
 	// ones come: Verdict says no more then than when to ask again.
 	Crowded bool
+	// Down says that nobody is let in because the site does not answer. Places are kept.
+	Down bool
 	// Still is for previews: the page does not ask again by itself.
 	Still bool
 }
@@ -41,6 +43,7 @@ type State struct {
 	kept      int       // seconds for which the place is kept without a request
 	unsafe    bool
 	crowded   bool
+	down      bool
 	still     bool
 	json      bool // whether the page may ask for JSON
 
@@ -80,6 +83,7 @@ func (p *Page) Fill(s *State, in Input) {
 		kept:     int(set.PlaceKept / time.Second),
 		unsafe:   in.Unsafe,
 		crowded:  in.Crowded,
+		down:     in.Down,
 		still:    in.Still,
 		json:     !p.noJSON,
 		method:   set.QueueingMethod,
@@ -92,6 +96,9 @@ func (p *Page) Fill(s *State, in Input) {
 	}
 	if s.queueAll || !s.estimate.Known {
 		s.estimate = room.Estimate{Position: v.Estimate.Position, Ahead: v.Estimate.Ahead}
+	}
+	if s.down {
+		s.estimate = room.Estimate{} // those who come first may not be counted
 	}
 	s.estimate.Position, s.estimate.Ahead = max(0, s.estimate.Position), max(0, s.estimate.Ahead)
 	s.full = s.estimate.Minutes > dayMinutes

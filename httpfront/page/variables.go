@@ -125,6 +125,7 @@ func ours() []Variable {
 	list := []Variable{
 		integer("position", "place in line, 1 is next; 0: there is no order, or it is not known", func(s *State) int { return s.estimate.Position }),
 		integer("peopleAhead", "people before the visitor, if `position` is not 0", func(s *State) int { return s.estimate.Ahead }),
+		boolean("siteDown", "whether nobody is let in because the site does not answer", func(s *State) bool { return s.down }),
 		boolean("progressKnown", "whether `progress` means anything; not under `random`, where nobody gets nearer by waiting", func(s *State) bool { return s.progress >= 0 }),
 		integer("progress", "how much of the wait is over, in percent of its time, 0 to 99", func(s *State) int { return max(0, s.progress) }),
 		integer("waitTimeFrom", "the lower end of the wait in minutes: `waitTime25Percentile` under `random`, else `waitTime`", func(s *State) int { from, _ := s.waitRange(); return from }),

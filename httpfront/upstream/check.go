@@ -13,14 +13,7 @@ import (
 
 // checkAgain checks p's origin at once and then again and again, until ctx ends.
 func (g *Group) checkAgain(ctx context.Context, p *pool) {
-	transport := &http.Transport{
-		// The same way as requests go, the look at the address included; no proxy
-		// of the environment, which would look at nothing.
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return g.connect(ctx, p.origin.addr) },
-		TLSClientConfig:        p.tls,
-		DisableKeepAlives:      true, // that a connection can be opened is part of the check
-		MaxResponseHeaderBytes: readerSize,
-	}
+	transport := g.checking(p)
 	defer transport.CloseIdleConnections()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -39,10 +32,24 @@ func (g *Group) checkAgain(ctx context.Context, p *pool) {
 	}
 }
 
+// checking returns what checks go by: the same way as requests.
+func (g *Group) checking(p *pool) *http.Transport {
+	return &http.Transport{
+		// The look at the address included; no proxy of the environment, which would look at nothing.
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return g.connect(ctx, p.origin.addr) },
+		TLSClientConfig:        p.tls,
+		DisableKeepAlives:      true, // that a connection can be opened is part of the check
+		MaxResponseHeaderBytes: readerSize,
+	}
+}
+
 // jittered returns d, up to a tenth longer or shorter. chance is from 0 to 1.
 func jittered(d time.Duration, chance float64) time.Duration {
 	return d + time.Duration(float64(d)*(chance-0.5)/5)
 }
+
+// userAgent is what checks and probes call themselves.
+const userAgent = "ropeline-health-check"
 
 // checkBodyMax is how much of a check's answer is read. An answer that has begun
 // well is good; the rest is read so that the origin sees no broken connection.
@@ -61,7 +68,7 @@ func (g *Group) checkOnce(ctx context.Context, rt http.RoundTripper, o Origin) e
 	if err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
-	req.Header.Set("User-Agent", "ropeline-health-check")
+	req.Header.Set("User-Agent", userAgent)
 	if c.Host != "" {
 		req.Host = c.Host
 	}
@@ -77,4 +84,23 @@ func (g *Group) checkOnce(ctx context.Context, rt http.RoundTripper, o Origin) e
 		return fmt.Errorf("check: GET %s: body: %w", c.Path, err)
 	}
 	return nil
+}
+
+// probeTimeout is for the whole answer to a probe.
+const probeTimeout = 5 * time.Second
+
+// probeOnce returns nil if the origin answers at all.
+func (g *Group) probeOnce(ctx context.Context, rt http.RoundTripper, o Origin) error {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, o.url+"/", nil)
+	if err != nil {
+		return fmt.Errorf("probe: %w", err)
+	}
+	req.Header.Set("User-Agent", userAgent)
+	resp, err := rt.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("probe: HEAD /: %w", err)
+	}
+	return resp.Body.Close()
 }

@@ -28,6 +28,7 @@ type Group struct {
 	once    sync.Once     // of Close
 
 	resolver *net.Resolver // nil: the system's
+	guard    guard
 
 	mu      sync.Mutex // guards the following
 	members []member   // as long as pools, in the same order
@@ -52,15 +53,17 @@ func New(cfg Config) (*Group, error) {
 	return g, nil
 }
 
-// Run checks origins, where that is wanted, and closes unused connections until
+// Run checks origins, or where that is not wanted probes them while none is healthy, and closes unused connections until
 // ctx ends. It is to be called once.
 func (g *Group) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { g.reap(ctx) })
+	again := g.probeAgain
 	if g.cfg.Check != nil {
-		for _, p := range g.pools {
-			wg.Go(func() { g.checkAgain(ctx, p) })
-		}
+		again = g.checkAgain
+	}
+	for _, p := range g.pools {
+		wg.Go(func() { again(ctx, p) })
 	}
 	wg.Wait()
 }
@@ -195,7 +198,7 @@ func (g *Group) observe(i int, failure error) {
 	} else {
 		what = m.fail(&g.cfg.Passive, now)
 	}
-	g.noteLocked(i, what, failure)
+	g.noteLocked(i, what, failure, now)
 	g.mu.Unlock()
 	g.tell(i, what, failure)
 }
@@ -205,16 +208,17 @@ func (g *Group) observeCheck(i int, failure error) {
 	now := time.Now()
 	g.mu.Lock()
 	what := g.members[i].check(g.cfg.Check, failure == nil, now)
-	g.noteLocked(i, what, failure)
+	g.noteLocked(i, what, failure, now)
 	g.mu.Unlock()
 	g.tell(i, what, failure)
 }
 
-func (g *Group) noteLocked(i int, what change, failure error) {
+func (g *Group) noteLocked(i int, what change, failure error, now time.Time) {
 	m := &g.members[i]
 	g.pools[i].steady.Store(!m.isOut() && m.failures == 0)
 	if what != stays {
 		m.current = 0 // what it gained or owes from before is not made up for
+		g.guard.observe(g.isHealthyLocked(), now)
 	}
 	switch {
 	case !m.isOut():

@@ -98,14 +98,18 @@ type switchesGroup struct {
 	QueueAll  bool `json:"queue_all,omitzero"`
 	DryRun    bool `json:"dry_run,omitzero"`
 	Suspended bool `json:"suspended,omitzero"`
+
+	AdmitsWhileDown bool `json:"admits_while_down,omitzero"`
 }
 
 func (g *switchesGroup) of(r *Room) {
-	*g = switchesGroup{QueueAll: r.Settings.QueueAll, DryRun: r.Settings.DryRun, Suspended: r.Settings.Suspended}
+	s := &r.Settings
+	*g = switchesGroup{QueueAll: s.QueueAll, DryRun: s.DryRun, Suspended: s.Suspended, AdmitsWhileDown: s.AdmitsWhileDown}
 }
 
 func (g *switchesGroup) into(r *Room) {
 	r.Settings.QueueAll, r.Settings.DryRun, r.Settings.Suspended = g.QueueAll, g.DryRun, g.Suspended
+	r.Settings.AdmitsWhileDown = g.AdmitsWhileDown
 }
 
 type queueingGroup struct {

@@ -85,6 +85,8 @@ func queueOf() settings.Table[Settings] {
 			With("See below"),
 		settings.New("queue-all", "with true nobody is let in; who is on the site stays", settings.Truth(), false, func(s *Settings) *bool { return &s.QueueAll }).
 			With("Places are kept, and no wait is estimated"),
+		settings.New("hold-while-down", "with true a node lets nobody new in while no origin of the site answers it", settings.Not(), false, func(s *Settings) *bool { return &s.AdmitsWhileDown }).
+			With("See [below](#while-the-site-is-down)"),
 		settings.New("dry-run", "with true all is decided and counted, and who would have queued passes all the same", settings.Truth(), false, func(s *Settings) *bool { return &s.DryRun }).
 			With("`would_queue` in the status counts these requests. For trying limits on real traffic: the site is not protected"),
 		settings.New("suspended", "with true all requests go to the site, uncounted, as if there were no room", settings.Truth(), false, func(s *Settings) *bool { return &s.Suspended }).

@@ -74,6 +74,7 @@ type Settings struct {
 	QueueAll              bool            // nobody is let in; who is inside stays
 	Suspended             bool            // all requests pass untouched, nothing is counted
 	DryRun                bool            // all is decided and counted, and whoever would wait passes all the same
+	AdmitsWhileDown       bool            // new visitors are let in also while no origin of the site is healthy
 	DisableSessionRenewal bool            // a session ends when its first lease does
 	EnabledOriginCommands []OriginCommand // what the site may tell the room
 

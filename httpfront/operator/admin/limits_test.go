@@ -84,7 +84,7 @@ var roomLimits = map[string]limit{
 	"cookie_attributes.samesite": word("one of auto, lax, none, strict", "auto", "lax", "none", "strict"),
 	"cookie_attributes.secure":   word("one of auto, always, never", "auto", "always", "never"), "cookie_attributes.partitioned": yesOrNo,
 	"total_active_users": users, "new_users_per_minute": users, "session_duration": minutes, "session_duration_seconds": seconds,
-	"disable_session_renewal": yesOrNo, "queueing_method": orders, "queue_all": yesOrNo, "dry_run": yesOrNo, "suspended": yesOrNo,
+	"disable_session_renewal": yesOrNo, "queueing_method": orders, "queue_all": yesOrNo, "dry_run": yesOrNo, "hold_while_down": yesOrNo, "suspended": yesOrNo,
 	"queueing_status_code":    {good: []any{0, 200, 202, 429}, bad: []any{199, 201, 203, 428, 430, -200, raw("1e30"), raw("200.5")}, allowed: "200, 202 or 429"},
 	"enabled_origin_commands": {good: []any{[]any{}, []any{"revoke"}}, bad: []any{[]any{"revoke", "revoke"}}, allowed: "a list of revoke"},
 	"turnstile_mode":          modes, "turnstile_action": actions, "json_response_enabled": yesOrNo, "custom_page_html": pages,

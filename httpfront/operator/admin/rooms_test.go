@@ -20,7 +20,7 @@ func TestARoomHasDefaults(t *testing.T) {
 	for name, want := range map[string]any{
 		"zone": "shop", "name": "tickets", "description": "", "host": "tickets.example", "path": "/", "additional_routes": []any{}, "cookie_suffix": "",
 		"total_active_users": 200.0, "new_users_per_minute": 100.0, "session_duration": 5.0, "session_duration_seconds": 300.0,
-		"disable_session_renewal": false, "queueing_method": "fifo", "queue_all": false, "dry_run": false, "suspended": false, "json_response_enabled": false,
+		"disable_session_renewal": false, "queueing_method": "fifo", "queue_all": false, "dry_run": false, "hold_while_down": true, "suspended": false, "json_response_enabled": false,
 		"queueing_status_code": 200.0, "custom_page_html": "", "default_template_language": "en-US", "enabled_origin_commands": []any{},
 		"turnstile_mode": "invisible", "turnstile_action": "log", "next_event_start_time": nil, "next_event_prequeue_start_time": nil,
 		"cookie_attributes": tree{"samesite": "auto", "secure": "auto", "partitioned": false},
@@ -52,7 +52,7 @@ func everything(name string) tree {
 		"additional_routes":  []any{tree{"host": "x." + name + ".example", "path": "/"}, tree{"host": name + ".example", "path": "/b"}},
 		"cookie_attributes":  tree{"samesite": "none", "secure": "always", "partitioned": true},
 		"total_active_users": 300.0, "new_users_per_minute": 200.0, "session_duration": 2.0, "session_duration_seconds": 90.5,
-		"disable_session_renewal": true, "queueing_method": "random", "queue_all": true, "dry_run": true, "suspended": true, "json_response_enabled": true,
+		"disable_session_renewal": true, "queueing_method": "random", "queue_all": true, "dry_run": true, "hold_while_down": false, "suspended": true, "json_response_enabled": true,
 		"queueing_status_code": 202.0, "custom_page_html": "<p>{{waitTime}}", "default_template_language": "de-DE", "enabled_origin_commands": []any{"revoke"},
 		"turnstile_mode": "visible_managed", "turnstile_action": "infinite_queue",
 		"policy": "curve", "on_partition": "open", "curve_factor": 2.5, "share_freeze": "0s", "bucket_span": "30s", "refresh_interval": "1m30s", "place_kept": "1h",

@@ -17,6 +17,7 @@ var Noon = time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 type Situation struct {
 	Settings *room.Settings
 	Verdict  *node.Verdict
+	Down     bool // the site does not answer
 }
 
 // Situations are what a room can be in: every method outside of events, in
@@ -41,6 +42,7 @@ type setup struct {
 	ahead    int64 // who waits and came first
 	admitted int64 // in the last five minutes
 	queueAll bool
+	down     bool
 	event    *room.Event   // nil: none
 	early    time.Duration // how much before 11:50 the visitor came
 }
@@ -66,6 +68,7 @@ func setups() map[string]setup {
 		"random without an estimate": {method: room.Random, ahead: long},
 		"queue all":                  {method: room.FIFO, ahead: long, admitted: rate, queueAll: true},
 		"queue all at random":        {method: room.Random, ahead: long, admitted: rate, queueAll: true},
+		"site down":                  {method: room.FIFO, ahead: long, admitted: rate, down: true},
 		"reject":                     {method: room.Reject},
 
 		"pre-queue that shuffles":            {method: room.FIFO, ahead: some, admitted: rate, event: before(room.FIFO, true)},
@@ -128,5 +131,5 @@ func (s setup) situation() (Situation, error) {
 		v.Refresh = set.RefreshInterval
 		v.Estimate, _ = view.Estimate(vis.Place, room.Shown{})
 	}
-	return Situation{Settings: view.Settings, Verdict: v}, nil
+	return Situation{Settings: view.Settings, Verdict: v, Down: s.down}, nil
 }

@@ -1,0 +1,191 @@
+package upstream
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Recovery is how far a site is that was down: whether it can take new visitors.
+type Recovery uint8
+
+const (
+	Up        Recovery = iota // it was not down lately
+	Down                      // no origin is healthy
+	Returning                 // it is back, and those who waited elsewhere or unseen are counted first
+	Growing                   // it is back, and takes more new visitors with each step
+)
+
+// The rate at which new visitors reach a site that is back: one a second, and twice as many after
+// each step, until nothing bounds them any more. Fewer steps: caches that are still empty and
+// pools that are still closed meet a crowd, and the site falls over again.
+const (
+	growthStep  = 5 * time.Second
+	growthSteps = 12
+)
+
+// recovery is the state of that. The zero value is a site that has never been down.
+//
+//	up ──no origin is healthy──▶ down ──one is──▶ returning ──▶ growing ──▶ up
+//	                               ▲                  │            │
+//	                               └── none is again ─┴────────────┘
+type recovery struct {
+	downFrom time.Time     // zero: it is not down
+	down     time.Duration // how long it was
+	back     time.Time     // zero: it was not down, or is
+	permits  float64       // for new visitors, while growing
+	filled   time.Time     // when permits were added last
+}
+
+// observe takes note of whether an origin of the site is healthy.
+func (r *recovery) observe(healthy bool, now time.Time) {
+	switch {
+	case !healthy && r.downFrom.IsZero():
+		*r = recovery{downFrom: now}
+	case healthy && !r.downFrom.IsZero():
+		*r = recovery{down: now.Sub(r.downFrom), back: now}
+	}
+}
+
+// at says how far the site is. refresh is the interval in which visitors ask: nobody new goes
+// before everybody has asked once who waited, which takes no longer than the site was down.
+func (r *recovery) at(refresh time.Duration, now time.Time) Recovery {
+	if !r.downFrom.IsZero() {
+		return Down
+	}
+	if r.back.IsZero() {
+		return Up
+	}
+	switch age := now.Sub(r.back) - min(refresh, r.down); {
+	case age < 0:
+		return Returning
+	case age < growthSteps*growthStep:
+		return Growing
+	}
+	return Up
+}
+
+// permit takes a permit for a new visitor while the site is growing, and leaves at least spare of them.
+func (r *recovery) permit(refresh time.Duration, spare float64, now time.Time) bool {
+	begin := r.back.Add(min(refresh, r.down))
+	rate := float64(int64(1) << min(max(now.Sub(begin), 0)/growthStep, growthSteps))
+	if r.filled.Before(begin) {
+		r.permits, r.filled = 1, begin
+	}
+	r.permits = min(rate, r.permits+rate*max(now.Sub(r.filled), 0).Seconds())
+	r.filled = now
+	if r.permits < 1+spare*(rate-1) {
+		return false
+	}
+	r.permits--
+	return true
+}
+
+// guard is recovery for many goroutines. A site that was not down lately costs one atomic load.
+type guard struct {
+	watching atomic.Bool // recovery has something to say
+
+	mu    sync.Mutex // guards the following
+	state recovery
+}
+
+func (g *guard) observe(healthy bool, now time.Time) {
+	if healthy && !g.watching.Load() {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state.observe(healthy, now)
+	g.watching.Store(true)
+}
+
+// Recovery says how far the site is. refresh is the interval in which waiting visitors ask.
+func (g *Group) Recovery(refresh time.Duration) Recovery {
+	if !g.guard.watching.Load() {
+		return Up
+	}
+	g.guard.mu.Lock()
+	defer g.guard.mu.Unlock()
+	at := g.guard.state.at(refresh, time.Now())
+	if at == Up {
+		g.guard.state = recovery{}
+		g.guard.watching.Store(false)
+	}
+	return at
+}
+
+// Permit reports whether a site that is Growing takes one more visitor now, and counts it. Those
+// who are new may have only what visitors who have waited leave.
+func (g *Group) Permit(refresh time.Duration, isNew bool) bool {
+	spare := 0.0
+	if isNew {
+		spare = 1
+	}
+	g.guard.mu.Lock()
+	defer g.guard.mu.Unlock()
+	return g.guard.state.permit(refresh, spare, time.Now())
+}
+
+// Unused gives a permit back whose visitor was not let in.
+func (g *Group) Unused() {
+	g.guard.mu.Lock()
+	defer g.guard.mu.Unlock()
+	g.guard.state.permits++ // bounded when the next one is taken
+}
+
+// isHealthyLocked reports whether an origin is in.
+func (g *Group) isHealthyLocked() bool {
+	for i := range g.members {
+		if !g.members[i].isOut() {
+			return true
+		}
+	}
+	return false
+}
+
+// Probes of origins that nobody checks begin probeFirst after the site went down, with twice as long from each
+// to the next, up to the ejection: then they are one request per origin and node in ten seconds, by default, and
+// no burden to a site that struggles.
+const probeFirst = time.Second
+
+// probeAgain asks the origins, while all are out, whether they are back, until ctx ends. No visitor
+// may come any more by whom that would be seen. As with visitors an answer with any status code
+// says that an origin is back.
+func (g *Group) probeAgain(ctx context.Context, p *pool) {
+	transport := g.checking(p)
+	defer transport.CloseIdleConnections()
+	timer := time.NewTimer(probeFirst)
+	defer timer.Stop()
+	wait := probeFirst
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if g.guard.isDown() {
+			err := g.probeOnce(ctx, transport, p.origin)
+			if ctx.Err() != nil {
+				return
+			}
+			if err == nil {
+				p.answered()
+			}
+			wait = min(2*wait, max(probeFirst, g.cfg.Passive.Ejection))
+		} else {
+			wait = probeFirst
+		}
+		timer.Reset(jittered(wait, rand.Float64()))
+	}
+}
+
+func (g *guard) isDown() bool {
+	if !g.watching.Load() {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.state.downFrom.IsZero()
+}

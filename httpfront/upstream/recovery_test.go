@@ -1,0 +1,102 @@
+package upstream
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestRecovery follows a site through two outages: it is seen at once, nobody new goes before those
+// who waited have asked, and another outage begins all of it again.
+func TestRecovery(t *testing.T) {
+	const refresh = 20 * time.Second
+	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	var r recovery
+	at := func(after time.Duration, want Recovery) {
+		t.Helper()
+		if got := r.at(refresh, noon.Add(after)); got != want {
+			t.Errorf("after %v it is %d, want %d", after, got, want)
+		}
+	}
+	r.observe(true, noon)
+	at(0, Up)
+	r.observe(false, noon.Add(time.Second))
+	r.observe(false, noon.Add(2*time.Second))
+	at(time.Second, Down)
+	at(time.Hour, Down)
+	r.observe(true, noon.Add(time.Hour))
+	at(time.Hour, Returning)
+	at(time.Hour+refresh-1, Returning)
+	at(time.Hour+refresh, Growing)
+	r.observe(false, noon.Add(time.Hour+30*time.Second))
+	at(time.Hour+31*time.Second, Down)
+	r.observe(true, noon.Add(time.Hour+33*time.Second)) // down for 3 s: nobody has asked later than that
+	at(time.Hour+36*time.Second-1, Returning)
+	at(time.Hour+36*time.Second, Growing)
+	at(time.Hour+36*time.Second+growthSteps*growthStep-1, Growing)
+	at(time.Hour+36*time.Second+growthSteps*growthStep, Up)
+}
+
+// TestAdmissionGrows asks for a permit a thousand times a second: there is one in the first second, and from
+// step to step no more than twice as many, also where nobody has asked for a while.
+func TestAdmissionGrows(t *testing.T) {
+	const refresh = 20 * time.Second
+	back := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	for _, idle := range []time.Duration{0, 7 * time.Second} {
+		r := recovery{down: time.Second, back: back}
+		begin := back.Add(time.Second)
+		given := map[int]int{}
+		for ms := idle.Milliseconds(); ms < (6 * growthStep).Milliseconds(); ms++ {
+			now := begin.Add(time.Duration(ms) * time.Millisecond)
+			if r.permit(refresh, 0, now) {
+				given[int(now.Sub(begin)/growthStep)]++
+			}
+		}
+		for step := int(idle/growthStep) + 1; step < 6; step++ {
+			perStep := 5 << step
+			if n := given[step]; n < perStep*9/10 || n > perStep+1<<step {
+				t.Errorf("idle for %v: %d permits in step %d, want %d", idle, n, step, perStep)
+			}
+		}
+		if n := given[0]; idle == 0 && (n < 5 || n > 6) {
+			t.Errorf("%d permits in the first step, want one a second", n)
+		}
+	}
+}
+
+// TestPermitsAreForThoseWhoWaited: somebody new gets one only when those who waited have left all of them.
+func TestPermitsAreForThoseWhoWaited(t *testing.T) {
+	back := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
+	now := back.Add(3*growthStep + growthStep/2) // eight a second
+	r := recovery{back: back, permits: 8, filled: now}
+	if !r.permit(0, 1, now) {
+		t.Error("somebody new gets none where nobody else wants any")
+	}
+	if r.permit(0, 1, now) {
+		t.Error("somebody new gets one that those who waited may come for")
+	}
+	if !r.permit(0, 0, now) {
+		t.Error("somebody who waited gets none")
+	}
+}
+
+// TestGroupKnowsThatItIsDown: it is with the last origin that goes out, and not before.
+func TestGroupKnowsThatItIsDown(t *testing.T) {
+	g, _ := open(t, Config{Origins: parsed(t, "http://127.0.0.1:1", "http://127.0.0.1:2"), Passive: Passive{Failures: 1}})
+	failure := errors.New("no answer")
+	if g.observe(0, failure); g.Recovery(0) != Up {
+		t.Error("one of two origins is out, and the site is taken for down")
+	}
+	if g.observe(1, failure); g.Recovery(0) != Down {
+		t.Error("all origins are out, and the site is not taken for down")
+	}
+	if g.observe(1, nil); g.Recovery(time.Hour) == Down || g.Recovery(0) != Growing {
+		t.Error("an origin has answered, and the site is not taken for back")
+	}
+	if !g.Permit(0, false) || g.Permit(0, false) {
+		t.Error("want one permit in the first second")
+	}
+	if g.Unused(); !g.Permit(0, false) {
+		t.Error("a permit that was not used is lost")
+	}
+}
