@@ -58,7 +58,7 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 	}
 	if err == nil {
 		x.call.Answered(x.head.Code)
-		conn.Answered()
+		conn.Answered(x.head.Code)
 		return delivered, nil
 	}
 	if a.req.edge.hasLeft() {
@@ -67,7 +67,7 @@ func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
 	}
 	far := deliveryOf(conn, err)
 	if isUnusable(err) {
-		conn.Answered()
+		conn.Answered(0)
 	} else if _, ok := errors.AsType[*relay.ClientError](err); !ok && far != unheard {
 		conn.Failed(err)
 	}

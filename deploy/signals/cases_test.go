@@ -167,6 +167,38 @@ var cases = []struct {
 		[]string{`ropeline_origin_up{instance="a",room="",origin="http://o"} 1x90`},
 	},
 	{
+		"RopelineSiteDown",
+		`ropeline_origin_up{instance="a",room="shop",origin="http://o"} 0x90
+		ropeline_origin_up{instance="a",room="shop",origin="http://p"} 0x90`,
+		`{instance="a", room="shop"}`,
+		[]string{`ropeline_origin_up{instance="a",room="shop",origin="http://o"} 0x90
+		ropeline_origin_up{instance="a",room="shop",origin="http://p"} 1x90`},
+	},
+	{
+		"RopelineOriginErrors",
+		`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 0.5x90
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
+		`{instance="a", origin="http://o"}`,
+		[]string{
+			`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 0.25x90
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
+			`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 1x90
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 9x90`,
+		},
+	},
+	{
+		"RopelineOriginSlow",
+		`ropeline_origin_p50_seconds{instance="a",room="",origin="http://o"} 6x90
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
+		`{instance="a", origin="http://o"}`,
+		[]string{
+			`ropeline_origin_p50_seconds{instance="a",room="",origin="http://o"} 5x90
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
+			`ropeline_origin_p50_seconds{instance="a",room="",origin="http://o"} 6x90
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 9x90`,
+		},
+	},
+	{
 		"RopelineOriginFailing",
 		`ropeline_origin_requests_total{instance="a",room="",origin="http://o"} 0+100x90
 		ropeline_origin_failures_total{instance="a",room="",origin="http://o"} 0+10x90`,

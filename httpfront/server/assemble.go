@@ -10,6 +10,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/observe/profiles"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/adminserver"
+	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/httpfront/operator/manage"
 	"github.com/ropeline/ropeline/httpfront/operator/overview"
 	"github.com/ropeline/ropeline/httpfront/operator/status"
@@ -102,11 +103,26 @@ type pastOf = func(ctx context.Context, id crdt.RoomID, from, to time.Time) (his
 
 // newOverview returns what the dashboard looks at.
 func (s *Server) newOverview(past pastOf) *overview.Overview {
-	oc := overview.Config{Local: s.lame(), Method: methodReport, History: past, Logger: s.log}
+	oc := overview.Config{Local: s.lame(), Method: methodReport, Origins: s.origins, History: past, Logger: s.log}
 	if s.mesh != nil {
 		oc.Peers, oc.Address = s.mesh, s.mesh.Advertised().String()
 	}
 	return overview.New(oc)
+}
+
+// origins returns what the dashboard shows of the origins of this node.
+func (s *Server) origins() (all []dashboard.Origin) {
+	for _, g := range s.front.Origins() {
+		down := !g.IsHealthy()
+		for i := range g.Origins {
+			o := &g.Origins[i]
+			all = append(all, dashboard.Origin{
+				Room: g.Name, URL: o.URL, State: o.State, SiteDown: down, Active: o.Active,
+				Requests: o.RecentRequests, ErrorRate: o.ErrorRate, P50: o.P50, P99: o.P99, LastFailure: (*dashboard.OriginFailure)(o.LastFailure),
+			})
+		}
+	}
+	return all
 }
 
 // joinPatience is how long a node that shall join others, or has met some before, waits

@@ -12,7 +12,7 @@ func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL)})
 	work := func() {
 		c := acquired(t, g, Tried{})
-		c.Answered()
+		c.Answered(200)
 		c.Release()
 	}
 	for range 4 {

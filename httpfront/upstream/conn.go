@@ -29,6 +29,7 @@ type Conn struct {
 	ask    *asking
 	since  time.Time // put back; only for the pool
 	ends   time.Time // it is not put back then
+	began  time.Time // it was asked for
 	left   int       // requests that it may still serve
 	send   time.Duration
 	reads  *deadline.Lazy
@@ -209,13 +210,17 @@ func (c *Conn) plain() net.Conn {
 	return c.Conn
 }
 
-// Answered tells that the origin has answered a request, with whatever status, be the
-// answer of use or not.
-func (c *Conn) Answered() { c.pool.answered() }
+// Answered tells that the origin has answered a request, with whatever status; 0 is an answer
+// that is of no use.
+func (c *Conn) Answered(status int) {
+	now := time.Now()
+	c.pool.ended(status, now.Sub(c.began), now)
+	c.pool.answered()
+}
 
 // Failed tells that the origin has not answered, and why. It is not to be told
 // of what the client is to blame for, nor of answers that are of no use.
-func (c *Conn) Failed(err error) { c.pool.failed(err) }
+func (c *Conn) Failed(err error) { c.pool.failed(err, time.Now()) }
 
 // Release gives c back for another request.
 func (c *Conn) Release() {

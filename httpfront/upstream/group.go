@@ -114,7 +114,11 @@ func (g *Group) acquire(t *Tried, use Use, look bool) (*Conn, error) {
 	if been.has(p.index) {
 		p.closeIdle(time.Now())
 	}
+	began := time.Now()
 	c, err := p.acquire(use, been != 0, look)
+	if err == nil {
+		c.began = began
+	}
 	return c, g.dialled(p, err)
 }
 
@@ -135,7 +139,7 @@ func (g *Group) Resume(c *Conn, t *Tried, use Use, look bool) error {
 		return ErrStale
 	}
 	t.set |= 1 << p.index
-	c.use = use
+	c.use, c.began = use, time.Now()
 	c.received.Store(false)
 	return nil
 }
@@ -152,8 +156,11 @@ func (g *Group) AcquireTunnel(t *Tried) (*Conn, error) {
 	}
 	p := g.choose(t)
 	p.requests.Add(1)
+	began := time.Now()
 	c, err := p.dial(true)
-	if err != nil {
+	if err == nil {
+		c.began = began
+	} else {
 		g.tunnels.Add(-1)
 	}
 	return c, g.dialled(p, err)
@@ -162,7 +169,7 @@ func (g *Group) AcquireTunnel(t *Tried) (*Conn, error) {
 // dialled takes note of an origin that cannot be connected to.
 func (g *Group) dialled(p *pool, err error) error {
 	if _, ok := errors.AsType[*DialError](err); ok {
-		p.failed(err)
+		p.failed(err, time.Now())
 	}
 	return err
 }

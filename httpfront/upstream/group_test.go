@@ -111,7 +111,7 @@ func ask(t testing.TB, g *Group, tried *Tried) (string, error) {
 		return "", err
 	}
 	defer c.Release()
-	c.Answered()
+	c.Answered(200)
 	return c.Origin().String(), nil
 }
 

@@ -2,7 +2,9 @@ package upstream
 
 import (
 	"crypto/tls"
+	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,6 +25,9 @@ type pool struct {
 	requests atomic.Uint64 // that were sent, or should have been
 	failures atomic.Uint64 // of those, not answered
 	steady   atomic.Bool   // answers tell nothing new: it is in, and no request has failed since the last one
+
+	recent      recent
+	lastFailure atomic.Pointer[Failure]
 
 	mu      sync.Mutex // guards the following
 	idle    []*Conn    // the one used last at the end
@@ -251,7 +256,33 @@ func (p *pool) closeAll() {
 
 func (p *pool) answered() { p.group.observe(p.index, nil) }
 
-func (p *pool) failed(err error) {
+func (p *pool) failed(err error, now time.Time) {
 	p.failures.Add(1)
+	p.recent.add(-1, true, now)
+	p.note(err.Error(), now)
 	p.group.observe(p.index, err)
+}
+
+// noteEvery is how often the last failure is noted anew, so that a flood of errors costs nothing.
+const noteEvery = 100 * time.Millisecond
+
+func (p *pool) note(text string, now time.Time) {
+	p.lastFailure.Store(&Failure{At: now.UTC().Round(0), Text: text})
+}
+
+// ended notes an answer, which took so long to begin.
+func (p *pool) ended(status int, took time.Duration, now time.Time) {
+	failed := status == 0 || status >= http.StatusInternalServerError
+	p.recent.add(took, failed, now)
+	if !failed {
+		return
+	}
+	if last := p.lastFailure.Load(); last != nil && now.Sub(last.At) < noteEvery {
+		return
+	}
+	if status == 0 {
+		p.note("an answer that cannot be passed on", now)
+		return
+	}
+	p.note("status "+strconv.Itoa(status), now)
 }

@@ -172,6 +172,8 @@ func (g *Group) probeAgain(ctx context.Context, p *pool) {
 			}
 			if err == nil {
 				p.answered()
+			} else {
+				p.note(err.Error(), time.Now())
 			}
 			wait = min(2*wait, max(probeFirst, g.cfg.Passive.Ejection))
 		} else {

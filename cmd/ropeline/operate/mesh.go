@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -166,7 +167,7 @@ func meshTables(raw json.RawMessage) (string, error) {
 	if !slices.ContainsFunc(rooms, func(room object) bool { return room.at("zone") != "default" }) {
 		columns = slices.DeleteFunc(slices.Clone(columns), func(c column) bool { return c.title == "Zone" })
 	}
-	s := downLines(o) + tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates) + limitTable(o)
+	s := downLines(o) + tableOf("", rooms, columns) + "\n" + tableOf("", o.list("nodes"), nodeStates) + originTable(o) + limitTable(o)
 	var silent []object
 	for _, site := range o.list("sites") {
 		if site["silent_since"] != nil || site["frozen"] == true {
@@ -177,6 +178,68 @@ func meshTables(raw json.RawMessage) (string, error) {
 		s += "\nsites that are out of reach:\n" + tableOf("", silent, siteColumns)
 	}
 	return s, nil
+}
+
+// originTable shows the origins of all nodes; "" if there are none.
+func originTable(o object) string {
+	var all []object
+	for _, n := range o.list("nodes") {
+		for _, of := range n.list("origins") {
+			of["node"] = n["name"]
+			all = append(all, of)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "\n" + tableOf("", all, originColumns)
+}
+
+// originStateOf returns how an origin is.
+func originStateOf(o object) string {
+	if o["site_down"] == true {
+		return o.at("state") + ": the site is down"
+	}
+	return o.at("state")
+}
+
+// errorsOf returns how much of the requests of the last half minute an origin failed.
+func errorsOf(o object) string {
+	rate, err := strconv.ParseFloat(o.at("error_rate"), 64)
+	if err != nil || o.at("recent_requests") == "0" {
+		return ""
+	}
+	return strconv.FormatFloat(100*rate, 'f', 0, 64) + " %"
+}
+
+// tookOf returns a response time of an origin.
+func tookOf(name string) func(object) string {
+	return func(o object) string {
+		ns, err := strconv.ParseInt(o.at(name), 10, 64)
+		if err != nil || ns == 0 {
+			return ""
+		}
+		return time.Duration(ns).Round(time.Millisecond).String()
+	}
+}
+
+// lastFailureOf returns the last request that an origin failed.
+func lastFailureOf(o object) string {
+	f, ok := o["last_failure"].(map[string]any)
+	if !ok {
+		return ""
+	}
+	return object(f).at("at") + "\n" + object(f).at("text")
+}
+
+var originColumns = []column{
+	col("Node", "node"), col("Room", "room"), col("Origin", "url"),
+	{"State", originStateOf, false},
+	{"Errors", errorsOf, true},
+	{"p50", tookOf("p50_ns"), true},
+	{"p99", tookOf("p99_ns"), true},
+	num("In flight", "active"),
+	{"Last failure", lastFailureOf, false},
 }
 
 func newSiteCommand() *cobra.Command {

@@ -23,9 +23,20 @@ var frontTable = []Metric{
 	{"ropeline_requests_in_flight", Gauge, "requests", nil, "requests that are being answered", one(func(s *Sample) int { return s.Front.RequestsInFlight })},
 	{"ropeline_connections", Gauge, "connections", nil, "open connections of clients", one(func(s *Sample) int { return s.Front.Connections })},
 	{
-		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is given requests: it is neither ejected nor down",
-		ofOrigins(func(o *origin) float64 { return bitOf(o.State == "in" || o.State == "trial") }),
+		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is healthy: it is neither ejected, on trial nor down",
+		ofOrigins(func(o *origin) float64 { return bitOf(o.State == "in") }),
 	},
+	{"ropeline_origin_recent_requests", Gauge, "requests", originLabels, "requests to the origin that ended in the last half minute", ofOrigins(func(o *origin) float64 { return float64(o.RecentRequests) })},
+	{"ropeline_origin_error_ratio", Gauge, "ratio", originLabels, "the part of these that were not answered, or with a status from 500 on", ofOrigins(func(o *origin) float64 { return o.ErrorRate })},
+	{"ropeline_origin_p50_seconds", Gauge, "seconds", originLabels, "what half of these answers took to begin, at most", ofOrigins(func(o *origin) float64 { return o.P50.Seconds() })},
+	{"ropeline_origin_p99_seconds", Gauge, "seconds", originLabels, "what 99 of 100 of these answers took to begin, at most", ofOrigins(func(o *origin) float64 { return o.P99.Seconds() })},
+	{"ropeline_origin_last_failure_timestamp_seconds", Gauge, "seconds since 1970", originLabels, "when the origin failed a request for the last time", func(s *Sample, out emit) {
+		for i := range s.origins {
+			if f := s.origins[i].LastFailure; f != nil {
+				out(float64(f.At.UnixNano())/1e9, s.origins[i].room, s.origins[i].URL)
+			}
+		}
+	}},
 	{"ropeline_origin_active_requests", Gauge, "requests", originLabels, "requests that are with the origin", ofOrigins(func(o *origin) float64 { return float64(o.Active) })},
 	{"ropeline_origin_idle_connections", Gauge, "connections", originLabels, "connections to the origin kept for later", ofOrigins(func(o *origin) float64 { return float64(o.Idle) })},
 	{"ropeline_origin_tunnels", Gauge, "connections", originLabels, "upgraded connections to the origin", ofOrigins(func(o *origin) float64 { return float64(o.Tunnels) })},

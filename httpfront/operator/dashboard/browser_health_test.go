@@ -41,6 +41,21 @@ func TestBrowserJudges(t *testing.T) {
 	}{
 		{"Open|Alive", func(*Room, *Node, *Snapshot) {}},
 		{"Queueing|Alive", func(r *Room, _ *Node, _ *Snapshot) { r.Waiting = 5 }},
+		{"Open|Alive|bad: A site is down: no origin is healthy", func(_ *Room, n *Node, _ *Snapshot) {
+			n.Origins = []Origin{{URL: "http://a", State: "trial", SiteDown: true}}
+		}},
+		{"Open|Alive|warn: An origin is out", func(_ *Room, n *Node, _ *Snapshot) {
+			n.Origins = []Origin{{URL: "http://a", State: "ejected"}, {URL: "http://b", State: "in"}}
+		}},
+		{"Open|Alive|warn: An origin fails", func(_ *Room, n *Node, _ *Snapshot) {
+			n.Origins = []Origin{{URL: "http://a", State: "in", Requests: 10, ErrorRate: 0.5}}
+		}},
+		{"Open|Alive|warn: An origin is slow", func(_ *Room, n *Node, _ *Snapshot) {
+			n.Origins = []Origin{{URL: "http://a", State: "in", Requests: 10, P50: 6 * time.Second}}
+		}},
+		{"Open|Alive", func(_ *Room, n *Node, _ *Snapshot) {
+			n.Origins = []Origin{{URL: "http://a", State: "in", Requests: 1, ErrorRate: 1}}
+		}},
 		{"Stuck|Alive|bad: Nobody gets in though there is room", func(r *Room, _ *Node, _ *Snapshot) { r.Waiting, r.AdmittedPerMinute = 5, 0 }},
 		{"Queueing|Alive", func(r *Room, _ *Node, _ *Snapshot) {
 			r.Waiting, r.AdmittedPerMinute, r.Active = 5, 0, r.TotalActiveUsers

@@ -148,6 +148,29 @@ type Node struct {
 
 	// Limits is how it gets by with its memory for rate limits; nil: it has not said.
 	Limits *LimitMemory `json:"limits,omitempty"`
+
+	// Origins are the servers of the sites behind it.
+	Origins []Origin `json:"origins,omitempty"`
+}
+
+// Origin is one server of a site, as a node sees it. Fields are meant as in the status of the node.
+type Origin struct {
+	Room        string         `json:"room"` // whose it is by name; "": of all requests that no other is for
+	URL         string         `json:"url"`
+	State       string         `json:"state"`     // in, ejected, trial or down
+	SiteDown    bool           `json:"site_down"` // none of the origins of the same site is in
+	Active      int            `json:"active"`    // requests that are with it
+	Requests    uint64         `json:"recent_requests"`
+	ErrorRate   float64        `json:"error_rate"`
+	P50         time.Duration  `json:"p50_ns"`
+	P99         time.Duration  `json:"p99_ns"`
+	LastFailure *OriginFailure `json:"last_failure,omitempty"`
+}
+
+// OriginFailure is a request that an origin failed.
+type OriginFailure struct {
+	At   time.Time `json:"at"`
+	Text string    `json:"text"`
 }
 
 // Detail is what is shown of one room beside its Room.

@@ -39,6 +39,9 @@ func limitReports(s *node.LimitsStatus) (all []LimitReport) {
 func (o *Overview) reportLocked(s *node.Status) *Report {
 	r := ReportOf(s, o.cfg.Address)
 	r.Down = o.cfg.Local.Down()
+	if o.cfg.Origins != nil {
+		r.Origins = o.cfg.Origins()
+	}
 	if now := r.LimitMemory.Replaced; len(o.replaced) > 0 && now > o.replaced[0] {
 		r.LimitMemory.Lately = now - o.replaced[0]
 	}

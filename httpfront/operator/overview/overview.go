@@ -37,6 +37,8 @@ type Config struct {
 	Address string // of this node in the mesh; "": it is alone
 	Peers   Peers  // nil: it is alone
 	Method  uint8  // of the call that Answer answers
+	// Origins returns those of this node; nil: it has none.
+	Origins func() []dashboard.Origin
 	// History returns how a room was, over the whole mesh; nil: nothing is kept.
 	History func(ctx context.Context, id crdt.RoomID, from, to time.Time) (history.Series, error)
 	Logger  *slog.Logger // default slog.Default()

@@ -31,6 +31,8 @@ type Report struct {
 
 	Limits      []LimitReport // rate limits that it counts for
 	LimitMemory LimitMemoryReport
+
+	Origins []dashboard.Origin // the servers of the sites behind it
 }
 
 // RoomReport is what a node has of one room.

@@ -82,7 +82,7 @@ func nodeOf(id string, r *Report) dashboard.Node {
 	n := dashboard.Node{
 		Node: id, Name: r.Name, Site: r.Site, Address: r.Address, Boot: r.Boot, Version: r.Version, State: "alive",
 		Ready: r.Ready, Reason: r.Reason, Leaving: r.Leaving, Store: r.Store, Clock: r.Clock, RTTs: r.RTTs, Leads: []string{},
-		Limits: limitMemory(r),
+		Limits: limitMemory(r), Origins: r.Origins,
 	}
 	if n.RTTs == nil {
 		n.RTTs = map[string]time.Duration{}

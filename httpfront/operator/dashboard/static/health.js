@@ -114,6 +114,16 @@ const nodeKinds = [
   {level: 'note', is: n => nodeState(n) === nodeStates.leaving, one: 'node is leaving', many: 'nodes are leaving'},
 ]
 
+// Origins of all nodes. A site is down at a node where none of its origins is in: nobody new is let in there.
+const originKinds = [
+  {level: 'bad', is: o => o.site_down, one: 'A site is down: no origin is healthy', many: 'origins are out, and with them their sites', detail: o => failureText(o)},
+  {level: 'warn', is: o => !o.site_down && o.state !== 'in', one: 'An origin is out', many: 'origins are out', detail: o => failureText(o)},
+  {level: 'warn', is: o => o.state === 'in' && o.recent_requests >= 10 && o.error_rate >= 0.1, one: 'An origin fails', many: 'origins fail', detail: o => failureText(o)},
+  {level: 'warn', is: o => o.state === 'in' && o.recent_requests >= 10 && o.p50_ns >= 5e9, one: 'An origin is slow', many: 'origins are slow', detail: o => `p50 ${span(o.p50_ns / 1e9)}`},
+]
+const originPlace = o => ({label: `${o.url}${o.room ? ` of ${o.room}` : ''} at ${o.node}`, href: '#/nodes'})
+const failureText = o => o.last_failure?.text ?? o.state
+
 // Nodes whose capacity nobody can use; each says in words how much that is, and what to do.
 const downKinds = [
   {level: 'bad', is: d => d.state === 'down', one: 'A node is down, and nobody can use its capacity', many: 'nodes are down, and nobody can use their capacity', detail: d => withoutName(d)},
@@ -178,6 +188,8 @@ export function findings(mesh) {
   const down = new Map((mesh.fields.down ?? []).map(d => [d.node, d]))
   look(downKinds, down, downPlace)
   look(nodeKinds, new Map([...mesh.lists.nodes].filter(([, n]) => n.state !== 'failed' || !down.has(n.node))), nodePlace)
+  const alive = [...mesh.lists.nodes.values()].filter(n => n.state === 'alive')
+  look(originKinds, new Map(alive.flatMap(n => (n.origins ?? []).map(o => ({...o, node: name(n, n.node)}))).entries()), originPlace)
   look(roomKinds, mesh.lists.rooms, roomPlace)
   look(memoryKinds, mesh.lists.nodes, n => ({...nodePlace(n), href: '#/limits'}))
   look(refusedKinds, new Map((mesh.fields.refused ?? []).entries()), refusedPlace)

@@ -2,7 +2,7 @@
 
 import {mesh} from './app.js'
 import {badge, h, setBadge, text} from './dom.js'
-import {count, name, rtt} from './format.js'
+import {clock, count, name, rtt} from './format.js'
 import {downBrief, nodeState} from './health.js'
 import {Table, textCell} from './table.js'
 
@@ -40,6 +40,13 @@ function clockText(n) {
   return `${ms < 0 ? '−' : '+'}${Math.abs(ms).toFixed(1)} ms`
 }
 
+// originText says how an origin is: its state, and what became of its requests in the last half minute.
+function originText(o) {
+  const figures = o.recent_requests ? ` · ${Math.round(o.error_rate * 100)} % errors · p50 ${rtt(o.p50_ns)} · p99 ${rtt(o.p99_ns)}` : ''
+  const failed = o.last_failure ? ` · last failure ${clock(o.last_failure.at)}: ${o.last_failure.text}` : ''
+  return `${o.url}${o.room ? ` of ${o.room}` : ''}: ${o.state}${figures} · ${count(o.active)} in flight${failed}`
+}
+
 const columns = [
   {
     title: 'State', class: 'state', value: n => nodeState(n).rank,
@@ -75,5 +82,6 @@ const columns = [
   {title: 'In use', class: 'number', value: n => n.rights.in_use, cell: textCell(n => count(n.rights.in_use))},
   {title: 'Free', class: 'number', value: n => n.rights.free.places, cell: textCell(n => count(n.rights.free.places))},
   {title: 'Median time', class: 'number', value: n => medianRTT(n) ?? -1, cell: textCell(n => rtt(medianRTT(n)))},
+  {title: 'Origins', class: 'at', value: n => Math.max(0, ...(n.origins ?? []).map(o => o.error_rate)), cell: textCell(n => (n.origins ?? []).map(originText).join('; '))},
   {title: 'Clock', class: 'number', value: n => Math.abs(n.clock_offset_ns), cell: textCell(clockText)},
 ]
