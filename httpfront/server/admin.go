@@ -44,6 +44,7 @@ func newOperators(cfg *Admin, ln net.Listener, source dashboard.Source, plain ht
 	if o.dashboard, err = dashboard.New(dashboard.Config{Source: source, Authorize: o.mayLook, Logger: log}); err != nil {
 		return nil, err
 	}
+	sc.Health = adminserver.NewPaths(plain, healthPaths)
 	sc.Parts = append([]adminserver.Part{adminserver.NewPaths(plain, adminPaths), adminserver.Dashboard{Handler: o.dashboard}}, more...)
 	if o.server, err = adminserver.New(sc); err != nil {
 		return nil, err
@@ -53,10 +54,14 @@ func newOperators(cfg *Admin, ln net.Listener, source dashboard.Source, plain ht
 
 // adminPaths are what the node tells of itself alone.
 var adminPaths = map[string]adminserver.Scope{
-	"/healthz": adminserver.Nothing,
-	"/readyz":  adminserver.Nothing,
 	"/status":  adminserver.Read,
 	"/preview": adminserver.Read,
+}
+
+// healthPaths are what balancers and supervisors ask.
+var healthPaths = map[string]adminserver.Scope{
+	"/healthz": adminserver.Nothing,
+	"/readyz":  adminserver.Nothing,
 }
 
 func (o *operators) mayLook(token string) bool {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"runtime/debug"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
@@ -28,6 +28,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			refuse(ctx, fasthttp.StatusInternalServerError, "this request could not be served; the log says why")
 		}
 	}()
+	defer dropBody(ctx)
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
@@ -47,7 +48,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		refuse(ctx, fasthttp.StatusMisdirectedRequest, "without tokens this listener answers to loopback names only")
 		return
 	}
-	limit := s.limits.of(addressOf(ctx))
+	if s.cfg.Health != nil {
+		if _, ok := s.cfg.Health.Needs(string(ctx.Method()), path); ok {
+			dropBody(ctx)
+			s.cfg.Health.Serve(ctx)
+			return
+		}
+	}
+	who := s.whoAsks(ctx)
+	limit := s.limits.of(who.asker)
 	now := time.Now()
 	if d := wait(limit.asks, now); d > 0 {
 		tooMany(ctx, d)
@@ -57,7 +66,8 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		refuse(ctx, fasthttp.StatusBadRequest, `the path is not in order: want one without "." and "..", and without empty segments`)
 		return
 	}
-	if needs > Nothing && !open && !s.mayAsk(ctx, needs, limit, now) {
+	if who.scope < needs {
+		who.refuse(ctx, needs, limit, now)
 		return
 	}
 	if open {
@@ -70,6 +80,29 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		refuse(ctx, fasthttp.StatusNotFound, fmt.Sprintf("there is nothing at %s; /api/v1/openapi.json says what there is", ctx.Path()))
 		return
 	}
+	if who.scope == Nothing {
+		dropBody(ctx) // what anybody may ask for takes none
+		part.Serve(ctx)
+		return
+	}
+	s.serve(ctx, part)
+}
+
+// serve has a part answer somebody who has a token that is good, or needs none here.
+func (s *Server) serve(ctx *fasthttp.RequestCtx, part Part) {
+	if p := placeOf(ctx.Conn()); p != nil {
+		p.keep()
+		defer func() {
+			if !ctx.Response.IsBodyStream() { // those go on, and close their connection
+				p.await()
+			}
+		}()
+	}
+	release, ok := s.takeBody(ctx)
+	if !ok {
+		return
+	}
+	defer release()
 	part.Serve(ctx)
 }
 
@@ -92,33 +125,47 @@ func (s *Server) partFor(method, path string) (Part, Scope) {
 	return nil, Read
 }
 
-// mayAsk reports whether a request has a token for what it needs; if not, it is answered.
-func (s *Server) mayAsk(ctx *fasthttp.RequestCtx, needs Scope, l *limit, now time.Time) bool {
+// identity is who has made a request.
+type identity struct {
+	asker
+	scope  Scope
+	bearer bool // a token was presented, be it good or not
+}
+
+// whoAsks returns who has made a request. Without tokens everybody may do everything.
+func (s *Server) whoAsks(ctx *fasthttp.RequestCtx) identity {
+	who := identity{asker: asker{from: address.Counted(address.Of(ctx.RemoteAddr()))}}
+	if s.tokens.Load().Len() == 0 {
+		who.scope = Write
+		return who
+	}
 	scheme, token, _ := strings.Cut(string(ctx.Request.Header.Peek("Authorization")), " ")
-	bearer, has := strings.EqualFold(scheme, "Bearer"), Nothing
-	if bearer {
-		has = s.Scope(strings.TrimSpace(token))
+	if who.bearer = strings.EqualFold(scheme, "Bearer"); !who.bearer {
+		return who
 	}
-	if has >= needs {
-		return true
+	token = strings.TrimSpace(token)
+	if who.scope = s.Scope(token); who.scope > Nothing {
+		who.asker = asker{token: token}
 	}
-	if has > Nothing {
-		refuse(ctx, fasthttp.StatusForbidden, fmt.Sprintf("this needs a token with the scope %s; the one that was sent has %s", needs, has))
-		return false
+	return who
+}
+
+// refuse answers somebody who may not make a request that needs more.
+func (who identity) refuse(ctx *fasthttp.RequestCtx, needs Scope, l *limit, now time.Time) {
+	if who.scope > Nothing {
+		refuse(ctx, fasthttp.StatusForbidden, fmt.Sprintf("this needs a token with the scope %s; the one that was sent has %s", needs, who.scope))
+		return
 	}
-	if bearer {
+	what := "this needs a token, as Authorization: Bearer TOKEN"
+	if who.bearer {
 		if d := wait(l.misses, now); d > 0 {
 			tooMany(ctx, d)
-			return false
+			return
 		}
-	}
-	ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
-	what := "this needs a token, as Authorization: Bearer TOKEN"
-	if bearer {
 		what = "the token is not good; see the file that admin-token-file names"
 	}
+	ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
 	refuse(ctx, fasthttp.StatusUnauthorized, what)
-	return false
 }
 
 func tooMany(ctx *fasthttp.RequestCtx, d time.Duration) {
@@ -131,13 +178,6 @@ func localName(host string) bool {
 		host = h
 	}
 	return isLoopback(strings.Trim(host, "[]"))
-}
-
-func addressOf(ctx *fasthttp.RequestCtx) netip.Addr {
-	if a, ok := ctx.RemoteAddr().(*net.TCPAddr); ok {
-		return a.AddrPort().Addr().Unmap()
-	}
-	return netip.IPv4Unspecified()
 }
 
 // sameOrigin returns an error for a request that a page of another site has a browser make.

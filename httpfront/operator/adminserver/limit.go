@@ -9,7 +9,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// How often an address may ask.
+// How often an address may ask that presents no good token, and whoever presents one.
 const (
 	askRate  = 300 // in a second, on the average
 	askBurst = 600
@@ -18,35 +18,37 @@ const (
 	missRate  = rate.Limit(0.5)
 	missBurst = 20
 
-	addressesMax = 4096
+	askersMax = 4096
 )
 
-// limits bounds how often each address may ask. The zero value is not ready.
-type limits struct {
-	mu  sync.Mutex // guards the following
-	all *lru.Cache[netip.Addr, *limit]
+// asker is who is limited as one: a token that is good, wherever it comes from, or else what counts as one address. So
+// strangers who share an address with an operator use up nothing of what the operator may.
+type asker struct {
+	token string
+	from  netip.Prefix
 }
 
-// limit is that of one address.
+// limits bounds how often each asker may ask. The zero value is not ready.
+type limits struct {
+	mu  sync.Mutex // guards the following
+	all *lru.Cache[asker, *limit]
+}
+
+// limit is that of one asker.
 type limit struct{ asks, misses *rate.Limiter }
 
 func newLimits() (*limits, error) {
-	all, err := lru.New[netip.Addr, *limit](addressesMax)
+	all, err := lru.New[asker, *limit](askersMax)
 	return &limits{all: all}, err
 }
 
-func (l *limits) of(a netip.Addr) *limit {
-	if a.Is6() && !a.Is4In6() {
-		if p, err := a.Prefix(64); err == nil {
-			a = p.Addr()
-		}
-	}
+func (l *limits) of(who asker) *limit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	one, ok := l.all.Get(a)
+	one, ok := l.all.Get(who)
 	if !ok {
 		one = &limit{rate.NewLimiter(askRate, askBurst), rate.NewLimiter(missRate, missBurst)}
-		l.all.Add(a, one)
+		l.all.Add(who, one)
 	}
 	return one
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/edge"
-	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
 // Part answers some of the requests.
@@ -31,6 +30,7 @@ type Config struct {
 	Listener net.Listener // Run closes it
 	TLS      *tls.Config  // nil: without
 	Tokens   *Tokens      // nil or empty: everybody may do everything, on loopback
+	Health   Part         // nil: none. Answers health checks, for which there are no limits: it has to be quick
 	Parts    []Part       // the first that answers a request does
 	Logger   *slog.Logger // default slog.Default()
 }
@@ -40,6 +40,7 @@ type Server struct {
 	cfg    Config
 	tokens atomic.Pointer[Tokens]
 	limits *limits
+	large  chan struct{} // an element for each large body that is held
 }
 
 // ErrOpen is wrapped by the error about a listener that is not on loopback and lets
@@ -59,7 +60,7 @@ func New(cfg Config) (*Server, error) {
 	if !isLoopback(host) && (cfg.Tokens.Len() == 0 || cfg.TLS == nil) {
 		return nil, fmt.Errorf("admin: listen on %q: %w", addr, ErrOpen)
 	}
-	s := &Server{cfg: cfg}
+	s := &Server{cfg: cfg, large: make(chan struct{}, largeMax)}
 	s.tokens.Store(cfg.Tokens)
 	if s.limits, err = newLimits(); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
@@ -95,22 +96,25 @@ func (s *Server) Scope(token string) Scope {
 
 // Run serves until ctx ends. It returns nil then, and an error if it could not serve.
 func (s *Server) Run(ctx context.Context) error {
-	ln := edge.Patient(s.cfg.Listener, s.cfg.Logger)
+	var ln net.Listener = newPlaces(edge.Patient(s.cfg.Listener, s.cfg.Logger), s.cfg.Logger)
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
 	}
 	srv := &fasthttp.Server{
-		Handler:            s.handle,
-		ReadTimeout:        10 * time.Second,
-		WriteTimeout:       30 * time.Second,
-		IdleTimeout:        time.Minute,
-		ReadBufferSize:     16 << 10, // of a head
-		MaxRequestBodySize: MaxBody,
-		Concurrency:        1024, // connections
-		Name:               "ropeline",
-		CloseOnShutdown:    true,
-		Logger:             slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
-		ErrorHandler:       refuseMalformed,
+		Handler:        s.handle,
+		ReadTimeout:    10 * time.Second,
+		WriteTimeout:   30 * time.Second,
+		IdleTimeout:    time.Minute,
+		ReadBufferSize: 16 << 10, // of a head
+		// Of a body no more than its beginning is read before handle knows who asks.
+		StreamRequestBody:            true,
+		DisablePreParseMultipartForm: true,
+		Concurrency:                  2 * connsMax, // those that gave up their places end in a moment
+		Name:                         "ropeline",
+		CloseOnShutdown:              true,
+		SecureErrorLogMessage:        true,
+		Logger:                       discreet{s.cfg.Logger},
+		ErrorHandler:                 refuseMalformed,
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -137,16 +141,27 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// MaxBody is how many bytes the body of a request may have: one more than the API takes,
-// which says better what is wrong.
-const MaxBody = admin.MaxBody + 1
-
 func refuseMalformed(ctx *fasthttp.RequestCtx, err error) {
-	switch {
-	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		refuse(ctx, fasthttp.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", MaxBody))
-	default:
-		refuse(ctx, fasthttp.StatusBadRequest, "the request is not in order: "+err.Error())
-	}
+	refuse(ctx, fasthttp.StatusBadRequest, "the request is not in order: "+err.Error())
 	ctx.SetConnectionClose()
+}
+
+// discreet logs what the server says of connections, without errors that quote what a client has
+// sent: there may be a token in it.
+type discreet struct{ log *slog.Logger }
+
+// Printf implements fasthttp.Logger.
+func (d discreet) Printf(format string, args ...any) {
+	for i, a := range args {
+		err, ok := a.(error)
+		if !ok {
+			continue
+		}
+		if of, ok := errors.AsType[*net.OpError](err); ok {
+			args[i] = of
+		} else {
+			args[i] = fmt.Sprintf("%T", err)
+		}
+	}
+	d.log.Debug(fmt.Sprintf(format, args...))
 }

@@ -20,6 +20,8 @@ type Config struct {
 	Status func() node.Status
 	// Alive returns what is wrong with the node if a restart would mend it.
 	Alive func() error
+	// Ready returns why the node takes no traffic; nil: it does.
+	Ready func() error
 	// Origins returns what is known of the origins.
 	Origins func() []upstream.Status
 	// Certificates returns what is known of those shown to visitors.
@@ -59,8 +61,8 @@ func New(cfg Config) http.Handler {
 		writeText(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if s := a.cfg.Status(); !s.Ready {
-			writeText(w, http.StatusServiceUnavailable, "not ready: "+s.Reason)
+		if err := a.cfg.Ready(); err != nil {
+			writeText(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 			return
 		}
 		writeText(w, http.StatusOK, "ready")

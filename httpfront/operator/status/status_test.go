@@ -16,10 +16,11 @@ import (
 )
 
 func TestAdmin(t *testing.T) {
-	state := node.Status{Name: "one", Reason: "waiting for peers"}
+	state := node.Status{Name: "one", Ready: true}
 	var stuck error
+	unready := errors.New("waiting for peers")
 	a := New(Config{
-		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Logger: slog.New(slog.DiscardHandler),
+		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Ready: func() error { return unready }, Logger: slog.New(slog.DiscardHandler),
 		Origins: func() []upstream.Status {
 			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
 		},
@@ -43,7 +44,7 @@ func TestAdmin(t *testing.T) {
 	if code, body := get("/readyz"); code != 503 || !strings.Contains(body, "waiting for peers") {
 		t.Errorf("readyz while not ready: %d %q", code, body)
 	}
-	state.Ready = true
+	unready = nil
 	if code, body := get("/readyz"); code != 200 || body != "ready\n" {
 		t.Errorf("readyz: %d %q", code, body)
 	}

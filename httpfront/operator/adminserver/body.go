@@ -1,0 +1,81 @@
+package adminserver
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
+)
+
+// MaxBody is how many bytes the body of a request may have: one more than the API takes,
+// which says better what is wrong.
+const MaxBody = admin.MaxBody + 1
+
+const (
+	// smallBody is how many bytes of a body may be held without further ado.
+	smallBody = 64 << 10
+	// largeMax is how many bodies that are longer, or of unknown length, are held at a time, with what is made of
+	// them: a page of a room is one, and few people set pages at once.
+	largeMax  = 4
+	largeWait = 5 * time.Second
+)
+
+// takeBody reads the body of a request of somebody who may make it. If it cannot, it answers the request and
+// reports false; else release is to be called once nothing of the body is needed any more.
+func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (release func(), ok bool) {
+	release = func() {}
+	if !ctx.Request.IsBodyStream() {
+		return release, true
+	}
+	length := ctx.Request.Header.ContentLength()
+	if length > MaxBody {
+		tooLarge(ctx)
+		return nil, false
+	}
+	if length < 0 || length > smallBody {
+		timeout := time.NewTimer(largeWait)
+		defer timeout.Stop()
+		select {
+		case s.large <- struct{}{}:
+			release = func() { <-s.large }
+		case <-timeout.C:
+			ctx.Response.Header.Set("Retry-After", "1")
+			refuse(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("%d other long bodies are worked on at the moment; ask again", largeMax))
+			return nil, false
+		}
+	}
+	body, err := io.ReadAll(io.LimitReader(ctx.RequestBodyStream(), MaxBody+1))
+	switch {
+	case err != nil:
+		refuse(ctx, fasthttp.StatusBadRequest, "the body did not come: "+err.Error())
+		ctx.SetConnectionClose()
+	case len(body) > MaxBody:
+		tooLarge(ctx)
+	default:
+		ctx.Request.SetBodyRaw(body)
+		return release, true
+	}
+	release()
+	return nil, false
+}
+
+func tooLarge(ctx *fasthttp.RequestCtx) {
+	refuse(ctx, fasthttp.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", MaxBody))
+}
+
+// dropBody reads what is left of a body and keeps none of it. Most clients send all of it before they read the
+// answer, which they might not get if the connection was closed before.
+func dropBody(ctx *fasthttp.RequestCtx) {
+	if !ctx.Request.IsBodyStream() {
+		return
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(ctx.RequestBodyStream(), MaxBody+1))
+	if err != nil && !errors.Is(err, io.EOF) || n > MaxBody {
+		ctx.SetConnectionClose() // what comes is no next request
+	}
+	ctx.Request.ResetBody()
+}

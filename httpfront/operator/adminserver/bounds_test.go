@@ -1,0 +1,275 @@
+package adminserver
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// ready is a Part that says that the node is ready.
+func ready() Part {
+	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready") })
+	return NewPaths(h, map[string]Scope{"/readyz": Nothing})
+}
+
+func dial(t *testing.T, base string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestBodiesOfStrangersAreNotHeld has strangers send long bodies, with a length and in chunks, all but their ends.
+func TestBodiesOfStrangersAreNotHeld(t *testing.T) {
+	base, _ := start(t, withTokens)
+	const strangers, length = 16, 4 << 20
+	before := heap()
+	var all sync.WaitGroup
+	conns := make([]net.Conn, strangers)
+	for i := range conns {
+		conns[i] = dial(t, base)
+		all.Go(func() {
+			how, begin := fmt.Sprintf("Content-Length: %d", length+1), ""
+			if i%2 == 1 {
+				how, begin = "Transfer-Encoding: chunked", fmt.Sprintf("%x\r\n", length+1)
+			}
+			fmt.Fprintf(conns[i], "POST /thing HTTP/1.1\r\nHost: localhost\r\n%s\r\nAuthorization: Bearer none-0123456789ab\r\n\r\n%s", how, begin)
+			part := bytes.Repeat([]byte("x"), 64<<10)
+			for range length / len(part) {
+				if _, err := conns[i].Write(part); err != nil {
+					t.Errorf("stranger %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if held := heap() - before; held > strangers*length/8 {
+		t.Errorf("%d MB are held of %d MB that strangers sent", held>>20, strangers*length>>20)
+	}
+	for i, c := range conns {
+		io.WriteString(c, map[int]string{0: "x", 1: "x\r\n0\r\n\r\n"}[i%2])
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil || resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("stranger %d: %v, %v; want 401", i, resp, err)
+		}
+	}
+	// What followed the body is the next request.
+	io.WriteString(conns[0], "POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nAuthorization: Bearer "+writeToken+"\r\n\r\nabc")
+	resp, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body, _ := io.ReadAll(resp.Body); string(body) != "POST 3 bytes" {
+		t.Errorf("the next request of the connection: %q", body)
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestFewLongBodiesAtATime: those of operators are held a few at a time, and short ones beside them.
+func TestFewLongBodiesAtATime(t *testing.T) {
+	base, s := start(t, nil)
+	for range largeMax {
+		s.large <- struct{}{}
+	}
+	small := make(chan int)
+	go func() {
+		resp, err := http.Post(base+"/thing", "text/plain", strings.NewReader(strings.Repeat("x", smallBody)))
+		if err != nil {
+			small <- 0
+			return
+		}
+		resp.Body.Close()
+		small <- resp.StatusCode
+	}()
+	if code := <-small; code != 200 {
+		t.Errorf("a short body: %d", code)
+	}
+	done := make(chan string)
+	go func() {
+		resp, err := http.Post(base+"/thing", "text/plain", io.MultiReader(strings.NewReader("of unknown length"))) // in chunks
+		if err != nil {
+			done <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		done <- string(body)
+	}()
+	select {
+	case got := <-done:
+		t.Errorf("a body of unknown length is read beside %d others: %q", largeMax, got)
+	case <-time.After(100 * time.Millisecond):
+	}
+	<-s.large
+	if got := <-done; got != "POST 17 bytes" {
+		t.Errorf("once there is room: %q", got)
+	}
+}
+
+// TestOpenConnectionsKeepNobodyOut holds more connections than there may be, none of which asks anything to the end.
+func TestOpenConnectionsKeepNobodyOut(t *testing.T) {
+	base, _ := start(t, func(c *Config) {
+		withTokens(c)
+		c.Health = ready()
+	})
+	for range connsMaxPerAddress + 20 {
+		io.WriteString(dial(t, base), "GET /readyz HTTP/1.1\r\nHost: localhost\r\n")
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	for range 3 {
+		resp, err := client.Get(base + "/readyz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Errorf("a health check: %d", resp.StatusCode)
+		}
+	}
+}
+
+// fake is a connection from an address.
+type fake struct {
+	net.Conn
+	from   string
+	closed bool
+}
+
+func (f *fake) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.from))
+}
+func (f *fake) Close() error { f.closed = true; return nil }
+
+// TestWhoGivesUpAPlace: who has waited for longest, of the same address where that one has too many; nobody whose
+// request is being answered.
+func TestWhoGivesUpAPlace(t *testing.T) {
+	l := newPlaces(nil, slog.New(slog.DiscardHandler))
+	enter := func(from string) *place {
+		p := newPlace(l, &fake{from: from})
+		if !l.enter(p) {
+			return nil
+		}
+		return p
+	}
+	closed := func(p *place) bool { return p.Conn.(*fake).closed }
+	stranger := func(i int) string { return fmt.Sprintf("10.%d.%d.1:1", i/200, i%200) }
+	served := enter(stranger(0))
+	served.keep()
+	crowd := []*place{}
+	for range connsMaxPerAddress {
+		crowd = append(crowd, enter("192.0.2.1:1"))
+	}
+	if p := enter("192.0.2.1:2"); p == nil || !closed(crowd[0]) || closed(crowd[1]) || closed(served) {
+		t.Fatal("of an address with too many, not its oldest connection gave up its place")
+	}
+	crowd[1].keep()
+	crowd[1].await() // behind all others
+	for i := 1; l.open < connsMax; i++ {
+		enter(stranger(i))
+	}
+	if p := enter("198.51.100.1:1"); p == nil || !closed(crowd[2]) || closed(crowd[1]) || closed(served) {
+		t.Fatal("of all, not the connection that had waited for longest gave up its place")
+	}
+	for l.waiting.Len() > 0 {
+		l.waiting.Front().Value.(*place).keep()
+	}
+	if enter("198.51.100.2:1") != nil {
+		t.Error("a connection whose request is being answered gave up its place")
+	}
+	if err := errors.Join(served.Close(), served.Close()); err != nil || l.open != connsMax-1 {
+		t.Errorf("%d are open after one was closed: %v", l.open, err)
+	}
+	served.await()
+	if p := enter("198.51.100.2:1"); p == nil || l.open != connsMax || l.waiting.Len() != 1 {
+		t.Error("the place of a closed connection is nobody's, or it waits although it is closed")
+	}
+}
+
+// TestHealthChecksAreNotLimited, and neither is who has a token, by what strangers at the same address do.
+func TestHealthChecksAreNotLimited(t *testing.T) {
+	base, _ := start(t, func(c *Config) {
+		withTokens(c)
+		c.Health = ready()
+	})
+	limited := false
+	for i := 0; i < 20*askBurst && !limited; i++ {
+		resp, _ := ask(t, "GET", base+"/thing/open", "")
+		limited = resp.StatusCode == http.StatusTooManyRequests
+	}
+	for range 3 {
+		if resp, body := ask(t, "GET", base+"/readyz", "and a body"); resp.StatusCode != 200 || body != "ready" || !limited {
+			t.Errorf("a health check at a limited address: %d %s", resp.StatusCode, body)
+		}
+		if resp, body := ask(t, "GET", base+"/thing", "", "Authorization", "Bearer "+readToken); resp.StatusCode != 200 {
+			t.Errorf("a token that is good, at a limited address: %d %s", resp.StatusCode, body)
+		}
+	}
+}
+
+// TestTheLogHasNoTokens has heads be malformed in many ways, each with a token in it.
+func TestTheLogHasNoTokens(t *testing.T) {
+	var mu sync.Mutex
+	var log bytes.Buffer
+	base, _ := start(t, func(c *Config) {
+		withTokens(c)
+		c.Logger = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			return log.Write(p)
+		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	})
+	auth := "Authorization: Bearer " + writeToken
+	for _, head := range []string{
+		"GET\r\n" + auth + "\r\n\r\n",
+		"GET / HTTP/9\r\n" + auth + "\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\n" + auth + "\x01\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\n" + strings.Replace(auth, ":", " ", 1) + ": x\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\n" + auth + "\r\nContent-Length: " + writeToken + "\r\n\r\n",
+		"POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: " + writeToken + "\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: " + writeToken + " x\r\n\r\n",
+		"GET http://" + writeToken + "%zz/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\n" + auth + strings.Repeat("x", 20<<10) + "\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: localhost\r\n" + auth + "\r\n cut off",
+	} {
+		c := dial(t, base)
+		io.WriteString(c, head)
+		c.(*net.TCPConn).CloseWrite()
+		io.ReadAll(c)
+	}
+	logger := discreet{slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	logger.Printf("error %q: %v, %v", "x", fmt.Errorf("in %q", auth), fmt.Errorf("%s: %w", auth, &net.OpError{Op: "read", Err: errors.New("reset")}))
+	logger.Printf("%v", &fasthttp.ErrSmallBuffer{})
+	mu.Lock()
+	defer mu.Unlock()
+	if strings.Contains(log.String(), writeToken) || !strings.Contains(log.String(), "read: reset") {
+		t.Errorf("the log:\n%s", log.String())
+	}
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
