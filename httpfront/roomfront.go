@@ -182,6 +182,7 @@ type warning struct {
 type roomMaker struct {
 	warnings []warning
 	errs     []error
+	steps    int // of the regular expressions of the rules so far
 }
 
 func (m *roomMaker) fail(field, problem string) {
@@ -227,6 +228,10 @@ func newRoomFront(s *room.Settings, lists expr.Lists, log *slog.Logger) (*roomFr
 	return made, m.warnings, nil
 }
 
+// stepsMax bounds the steps of all regular expressions in the rules of a room: one request of somebody whom no rule
+// lets pass is held against each of them.
+const stepsMax = 4000
+
 // rule compiles a rule, disabled ones too: who enables it later shall not find out
 // then.
 func (m *roomMaker) rule(made *roomFront, i int, r *room.Rule, lists expr.Lists) {
@@ -234,6 +239,11 @@ func (m *roomMaker) rule(made *roomFront, i int, r *room.Rule, lists expr.Lists)
 	compiled, err := expr.Compile(r.Expression, lists)
 	if err != nil {
 		m.errs = append(m.errs, expressionError(field, err))
+		return
+	}
+	if m.steps += compiled.Steps(); m.steps > stepsMax {
+		m.errs = append(m.errs, expressionError(field, fmt.Errorf(
+			"the regular expressions of the rules up to this one have %d steps together with their repetitions written out; %d are allowed", m.steps, stepsMax)))
 		return
 	}
 	if !r.Disabled {

@@ -178,3 +178,20 @@ func TestOtherProxiesAreToldOfRules(t *testing.T) {
 		t.Errorf("got %v, counted %d", a.Outcome, r.bypassed.Load())
 	}
 }
+
+// TestStepsOfAllRules: a request is held against each rule of its room, so that they have a bound together.
+func TestStepsOfAllRules(t *testing.T) {
+	check := func(n int) error {
+		var s room.Settings
+		for range n {
+			s.Front.Rules = append(s.Front.Rules, room.Rule{Expression: `http.request.uri.path matches ".{1,900}x"`})
+		}
+		return CheckRoom(&s, nil)
+	}
+	if err := check(2); err != nil {
+		t.Errorf("two rules: %v", err)
+	}
+	if err := check(3); err == nil || !strings.Contains(err.Error(), "4000 are allowed") || !strings.Contains(err.Error(), "rules[2]") {
+		t.Errorf("three rules: error %v, want which is too much", err)
+	}
+}

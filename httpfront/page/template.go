@@ -88,6 +88,9 @@ func compile(src string) (*Template, []Warning, error) {
 	return t, t.resolve(tags), nil
 }
 
+// meantMax is for how many unknown variables it is found out which was meant.
+const meantMax = 100
+
 // resolve finds the variables of tags, and returns warnings about the others.
 func (t *Template) resolve(tags []tag) []Warning {
 	var warnings []Warning
@@ -106,6 +109,10 @@ func (t *Template) resolve(tags []tag) []Warning {
 			continue
 		}
 		w := Warning{Line: tag.line, Name: tag.name}
+		if len(warnings) >= meantMax {
+			warnings = append(warnings, w)
+			continue
+		}
 		if meant, ok := nearest.Name(tag.name, known); ok {
 			w.Nearest = meant
 		}

@@ -264,3 +264,20 @@ func BenchmarkWorstTemplate(b *testing.B) {
 		buf = p.AppendHTML(buf[:0], s)
 	}
 }
+
+// TestManyUnknownVariables: each has its warning, and of the first ones it says which was meant.
+func TestManyUnknownVariables(t *testing.T) {
+	var src strings.Builder
+	for i := range 2 * meantMax {
+		fmt.Fprintf(&src, "{{waitTime%d}}", i)
+	}
+	_, warnings, err := Compile(src.String())
+	if err != nil || len(warnings) != 2*meantMax {
+		t.Fatalf("%d warnings, %v", len(warnings), err)
+	}
+	for i, w := range warnings {
+		if (w.Nearest == "waitTime") != (i < meantMax) {
+			t.Fatalf("warning %d: %v", i, w)
+		}
+	}
+}

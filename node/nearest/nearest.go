@@ -11,14 +11,21 @@ import (
 // there is one: a third of its letters may be wrong, or letters be missing at its
 // end. Of several that are equally near it is the first.
 func Name(name string, known []string) (string, bool) {
-	if len(known) == 0 {
-		return "", false
+	longest := 0
+	for _, k := range known {
+		longest = max(longest, len(k))
+	}
+	if len(known) == 0 || len(name)-longest > wrongMax(name) {
+		return "", false // whatever its letters are, and it may have a million
 	}
 	best := slices.MinFunc(known, func(a, b string) int {
 		return cmp.Compare(editDistance(name, a), editDistance(name, b))
 	})
-	return best, editDistance(name, best) <= 1+len(name)/3 || name != "" && strings.HasPrefix(best, name)
+	return best, editDistance(name, best) <= wrongMax(name) || name != "" && strings.HasPrefix(best, name)
 }
+
+// wrongMax is how many letters of a name may be wrong.
+func wrongMax(name string) int { return 1 + len(name)/3 }
 
 // editDistance is Levenshtein's: the fewest letters to insert, delete or change.
 func editDistance(a, b string) int {

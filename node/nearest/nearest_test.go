@@ -1,6 +1,9 @@
 package nearest
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestName(t *testing.T) {
 	known := []string{"waitTime", "waitTimeKnown", "queueAll", "position"}
@@ -33,5 +36,16 @@ func TestEditDistance(t *testing.T) {
 		if got := editDistance(tt.a, tt.b); got != tt.want || got != editDistance(tt.b, tt.a) {
 			t.Errorf("from %q to %q: got %d, want %d", tt.a, tt.b, got, tt.want)
 		}
+	}
+}
+
+// TestLongNames have no near one, and that takes no time.
+func TestLongNames(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	if got, ok := Name(long, []string{"waitTime", "position"}); ok {
+		t.Errorf("got %q", got)
+	}
+	if n := testing.AllocsPerRun(1, func() { Name(long, []string{"waitTime"}) }); n != 0 {
+		t.Errorf("%v allocations: it was compared letter by letter", n)
 	}
 }

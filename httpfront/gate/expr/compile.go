@@ -12,6 +12,7 @@ type Expression struct {
 	match    predicate
 	buffered bool // match needs a scratch
 	answers  bool // it asks about the response
+	steps    int  // of regular expressions
 }
 
 // Compile turns a source into an expression, or returns an *Error. Lists are
@@ -45,12 +46,15 @@ func (c *checker) compile() (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{tree: tree, match: p, buffered: c.buffered, answers: c.answers}, nil
+	return &Expression{tree: tree, match: p, buffered: c.buffered, answers: c.answers, steps: c.steps}, nil
 }
 
 // Answers reports whether e asks about the response, so that it is worth matching only
 // once that has come.
 func (e *Expression) Answers() bool { return e.answers }
+
+// Steps returns how many steps e takes at most for each byte that its regular expressions look at.
+func (e *Expression) Steps() int { return e.steps }
 
 // Match reports whether e is true of r. It does not allocate, and r is only
 // read.
@@ -70,6 +74,7 @@ type checker struct {
 	lists    Lists
 	loop     *loop // the any or all that is being checked
 	buffered bool  // something needs a scratch
+	steps    int   // of regular expressions
 
 	mayAnswer bool // fields of the response are allowed
 	answers   bool // there is one

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxRegexp bounds the steps of a regular expression with all its repetitions
-// written out. Matching takes up to that many for each byte of a value that a
-// visitor chose, and a short source can ask for millions.
-const maxRegexp = 2000
+// maxSteps bounds the steps of all regular expressions of an expression together, with
+// their repetitions written out. Matching takes up to that many for each byte of a value
+// that a visitor chose, and a short source can ask for millions.
+const maxSteps = 2000
 
 // pattern compiles the right side of matches. In a quoted string the escapes are
 // those of regular expressions, so that \. needs no second backslash; there too
@@ -20,8 +20,12 @@ func (c *checker) pattern(q *quoted) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, c.errorf(q.Pos.Offset, "this regular expression is wrong: %s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
-	if n := steps(parsed); n > maxRegexp {
-		return nil, c.errorf(q.Pos.Offset, "this regular expression has %d steps with its repetitions written out; %d are allowed", n, maxRegexp)
+	n := steps(parsed)
+	if n > maxSteps {
+		return nil, c.errorf(q.Pos.Offset, "this regular expression has %d steps with its repetitions written out; %d are allowed", n, maxSteps)
+	}
+	if c.steps += n; c.steps > maxSteps {
+		return nil, c.errorf(q.Pos.Offset, "the regular expressions up to this one have %d steps together with their repetitions written out; %d are allowed", c.steps, maxSteps)
 	}
 	return regexp.Compile(source)
 }
@@ -41,7 +45,7 @@ func steps(re *syntax.Regexp) int {
 		n = len(re.Rune)
 	}
 	for _, sub := range re.Sub {
-		if n += steps(sub); n > maxRegexp {
+		if n += steps(sub); n > maxSteps {
 			break
 		}
 	}

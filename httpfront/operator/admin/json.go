@@ -16,6 +16,10 @@ const MaxBody = 7 << 20
 // maxDepth is how deep lists and objects may stand in one another. No setting is deeper.
 const maxDepth = 8
 
+// maxValues is how many values a body may have, those in lists and objects included. Each costs a hundred bytes
+// and more, and a body has room for millions; of settings there are some hundreds.
+const maxValues = 20_000
+
 // kind is what a JSON value is.
 type kind string
 
@@ -130,7 +134,10 @@ func parse(body []byte) (value, []Mistake) {
 	p := parser{tokens: json.NewDecoder(bytes.NewReader(body))}
 	p.tokens.UseNumber()
 	v := p.value("", 1)
-	if p.tooDeep {
+	switch {
+	case p.values > maxValues:
+		return refuse("it has more than %d values", maxValues)
+	case p.tooDeep:
 		return refuse("lists and objects stand more than %d deep in one another", maxDepth)
 	}
 	return v, p.mistakes
@@ -144,10 +151,15 @@ func tooLarge() Mistake {
 type parser struct {
 	tokens   *json.Decoder
 	mistakes []Mistake
+	values   int // so far
 	tooDeep  bool
 }
 
+// stopped reports whether nothing more is read, since there is too much.
+func (p *parser) stopped() bool { return p.tooDeep || p.values > maxValues }
+
 func (p *parser) value(at string, depth int) value {
+	p.values++
 	token, err := p.tokens.Token()
 	if err != nil {
 		panic("admin: JSON that was valid is not: " + err.Error())
@@ -173,10 +185,10 @@ func (p *parser) value(at string, depth int) value {
 
 func (p *parser) list(at string, depth int) value {
 	v := value{kind: kindList}
-	for i := 0; !p.tooDeep && p.tokens.More(); i++ {
+	for i := 0; !p.stopped() && p.tokens.More(); i++ {
 		v.items = append(v.items, p.value(fmt.Sprintf("%s[%d]", at, i), depth+1))
 	}
-	if !p.tooDeep {
+	if !p.stopped() {
 		p.tokens.Token() // the bracket
 	}
 	return v
@@ -185,7 +197,7 @@ func (p *parser) list(at string, depth int) value {
 func (p *parser) object(at string, depth int) value {
 	v := value{kind: kindObject}
 	names := map[string]bool{}
-	for !p.tooDeep && p.tokens.More() {
+	for !p.stopped() && p.tokens.More() {
 		token, _ := p.tokens.Token()
 		name, _ := token.(string)
 		of := join(at, name)
@@ -195,7 +207,7 @@ func (p *parser) object(at string, depth int) value {
 		names[name] = true
 		v.members = append(v.members, member{name, p.value(of, depth+1)})
 	}
-	if !p.tooDeep {
+	if !p.stopped() {
 		p.tokens.Token() // the brace
 	}
 	return v

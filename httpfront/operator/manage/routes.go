@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"reflect"
@@ -278,6 +279,10 @@ func (m *manager) explain(ctx context.Context, c *admin.Call) (admin.Answer, err
 	return admin.Answer{Result: Explanation{Visitor: &x}}, nil
 }
 
+// headMax is how many bytes a request may have that is asked about: as many as one that a node reads.
+// What it is held against takes time by its length.
+const headMax = 16 << 10
+
 // question returns the request as the front is asked about it.
 func (r *Request) question() (*httpfront.Question, error) {
 	q := &httpfront.Question{Method: r.Method, Host: r.Host, Target: r.Target, Peer: netip.AddrFrom4([4]byte{192, 0, 2, 1})}
@@ -299,6 +304,13 @@ func (r *Request) question() (*httpfront.Question, error) {
 			return nil, admin.Wrong("request.address", r.Address, "an IP address")
 		}
 		q.Peer = a
+	}
+	bytes := len(r.Method) + len(r.Host) + len(r.Target)
+	for name, value := range r.Header {
+		bytes += len(name) + len(value)
+	}
+	if bytes > headMax {
+		return nil, admin.Wrong("request", fmt.Sprintf("%d bytes", bytes), fmt.Sprintf("a request of at most %d bytes", headMax))
 	}
 	q.Fields = func(yield func(name, value string) bool) {
 		for name, value := range r.Header {

@@ -234,6 +234,7 @@ func TestOrders(t *testing.T) {
 		{"explain", `{"request":{"host":"x","header":{"Cookie":1}}}`, nil, 400, "request.header.Cookie: 1 is not allowed: want a text"},
 		{"explain", `{}`, nil, 400, "either a request, or a visitor"},
 		{"explain", `{"visitor":"` + who + `","room":"` + b.room + `"}`, fmt.Errorf("x: %w", node.ErrUnknownVisitor), 404, "cookie instead"},
+		{"explain", `{"request":{"host":"shop.example","header":{"Cookie":"` + strings.Repeat("x", headMax) + `"}}}`, nil, 400, "at most 16384 bytes"},
 		{"explain", `{"request":{"host":"shop.example","target":"x"}}`, nil, 400, "request.target"},
 		{"explain", `{"request":{"host":"shop.example","address":"x"}}`, nil, 400, "request.address"},
 		{"explain", `{"request":{"host":"shop.example"}}`, nil, 200, `"passes":true`},
