@@ -43,6 +43,8 @@ type Front struct {
 	crowd   *crowd   // of new visitors
 	sharing *sharing // of passes
 
+	failures failures
+
 	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
 	edge     atomic.Pointer[edge.Listener]
 

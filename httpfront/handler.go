@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -45,7 +44,7 @@ func (f *Front) decide(w *answer, a *admitted, no http1.Refusal) bool {
 		return false
 	}
 	if what, err := f.unavailable(r); err != nil {
-		f.fail(w, r, what, err)
+		f.fail(w, r, nil, what, err)
 		return false
 	}
 	var waits waiting
@@ -239,6 +238,6 @@ var errDraining = errors.New("an upgrade while the front stops")
 
 // logPanic is to be called while p unwinds the stack, which it logs.
 func (f *Front) logPanic(p any) {
-	f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "panic while serving a request",
+	f.failures.tell(f.cfg.Logger, slog.LevelError, failureKind{title: "panic"}, "panic while serving a request",
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 }

@@ -229,7 +229,7 @@ func (f *Front) undecided(k *asked, what failure, err error) Answer {
 	}
 	a := Answer{Outcome: Unavailable, Status: what.code}
 	if k.answer != nil {
-		f.fail(k.answer, k.req, what, err)
+		f.fail(k.answer, k.req, k.room, what, err)
 		a.copyFrom(k.answer)
 		a.Fields = append(a.Fields, AnswerField{"Refresh", retryAfter})
 	}

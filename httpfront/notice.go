@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // failure is an answer to a visitor whom we cannot serve through no fault of
@@ -86,12 +86,11 @@ const turnedAwayFor = 5
 const retryAfter = "2"
 
 // fail answers with a plain page, in the visitor's language, that says that something
-// is wrong on our side. The answer and the log share an id, by which an operator finds
+// is wrong on our side. in is the room of the request, nil if it has none. The answer and the log share an id, by which an operator finds
 // what a visitor tells of.
-func (f *Front) fail(w *answer, r *request, what failure, err error) {
+func (f *Front) fail(w *answer, r *request, in Room, what failure, err error) {
 	id := newRequestID()
-	f.cfg.Logger.LogAttrs(context.Background(), levelOf(what), "request failed",
-		attrError(err), attrStatus(what.code), slog.String("request", id))
+	f.failures.log(f.cfg.Logger, settingsOf(in), what, err, id)
 	h := w.begin(what.code)
 	h.Set("Cache-Control", "private, no-store")
 	h.Set(stateField, stateFailed)
@@ -111,6 +110,14 @@ func (f *Front) fail(w *answer, r *request, what failure, err error) {
 		title, text = what.title, what.cure
 	}
 	w.notice(page.Notice{Lang: l, Title: title, Text: text, Code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, Frames: "'self'"})
+}
+
+// settingsOf returns what a room is set to; nil if there is none.
+func settingsOf(in Room) *room.Settings {
+	if in == nil {
+		return nil
+	}
+	return in.Settings()
 }
 
 // notice makes n the body of an answer of our own.

@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -28,7 +27,7 @@ func (f *Front) prove(r *request, s *room.Settings, p *node.Pass, now time.Time)
 	}
 	token, err := f.cfg.Proof.Token(proof.Subject{Room: s.Name, Visitor: p.Visitor, AdmittedAt: p.AcceptedAt}, now)
 	if err != nil {
-		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelError, "a proof of admission cannot be signed", attrError(err))
+		f.failures.tell(f.cfg.Logger, slog.LevelError, failureKind{title: "proof"}, "a proof of admission cannot be signed", attrError(err))
 		return
 	}
 	r.proof = token

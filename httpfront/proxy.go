@@ -309,7 +309,7 @@ func (f *Front) originFailed(w *answer, a *admitted, err error) {
 	default:
 		what = failure{code: http.StatusBadGateway, title: "The site does not answer"}
 	}
-	f.fail(w, a.req, what, err)
+	f.fail(w, a.req, a.room, what, err)
 	if a.cookie != nil {
 		w.head.SetBytes("Set-Cookie", a.cookie)
 	}

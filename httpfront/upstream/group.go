@@ -235,6 +235,18 @@ func (g *Group) noteLocked(i int, what change, failure error, now time.Time) {
 	}
 }
 
+// anyIn reports whether an origin is in.
+func (g *Group) anyIn() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range g.members {
+		if !g.members[i].isOut() {
+			return true
+		}
+	}
+	return false
+}
+
 // tell logs that an origin has gone out or come in.
 func (g *Group) tell(i int, what change, failure error) {
 	attrs := []slog.Attr{slog.String("origin", g.pools[i].origin.url)}
@@ -243,7 +255,11 @@ func (g *Group) tell(i int, what change, failure error) {
 	}
 	switch what {
 	case goesOut:
-		g.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "origin is out: the others get its requests", append(attrs, slog.Any("error", failure))...)
+		message := "origin is out: the others get its requests"
+		if !g.anyIn() {
+			message = "origin is out, and no other is in: requests are still tried"
+		}
+		g.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, message, append(attrs, slog.Any("error", failure))...)
 	case comesIn:
 		g.cfg.Logger.LogAttrs(context.Background(), slog.LevelInfo, "origin is in again", attrs...)
 	}

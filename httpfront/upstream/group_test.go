@@ -152,7 +152,21 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 	if o := s.Origins[1]; o.State != "in" || o.Reason != "" || o.Failures != 0 || o.Requests < 23 || o.Active != 0 || o.Idle != 3 { // each other try opens one
 		t.Errorf("the other one is %+v", o)
 	}
-	if !log.has("origin is out") || !log.has(dead) || !log.has("of=shop") {
+	if !log.has("origin is out: the others get its requests") || !log.has(dead) || !log.has("of=shop") {
+		t.Errorf("the log says %s", log.buf.String())
+	}
+}
+
+// TestTheOnlyOriginIsOut: nobody is told that others get its requests.
+func TestTheOnlyOriginIsOut(t *testing.T) {
+	g, log := open(t, Config{Origins: parsed(t, closedAddress(t)), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
+	for range 3 {
+		var tried Tried
+		if _, err := ask(t, g, &tried); err == nil {
+			t.Fatal("an origin that is not there answers")
+		}
+	}
+	if !log.has("origin is out, and no other is in: requests are still tried") || log.has("the others") {
 		t.Errorf("the log says %s", log.buf.String())
 	}
 }

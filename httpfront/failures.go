@@ -1,0 +1,89 @@
+package httpfront
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ropeline/ropeline/node/room"
+)
+
+const (
+	// failuresTold is how many failures of a kind are logged in failuresEvery, each in a line of its own. While a
+	// site is down every request fails, and lines of all of them would fill a disk.
+	failuresTold  = 10
+	failuresEvery = time.Minute
+)
+
+// failureKind is what failures have in common that are told together. There are as many kinds as rooms times
+// titles, which are constants.
+type failureKind struct {
+	title string
+	room  string // name; "": no room
+}
+
+// failures logs requests that failed, so many of a kind. The zero value is ready; any goroutine may call its methods.
+type failures struct {
+	mu    sync.Mutex // guards the following
+	kinds map[failureKind]*failureCount
+}
+
+// failureCount is how many failures of a kind there were lately.
+type failureCount struct {
+	since   time.Time
+	told    int // from then on
+	leftOut int // since the last line
+}
+
+// take counts a failure, and reports whether it is to be told, and how many were not before it.
+func (f *failures) take(kind failureKind, now time.Time) (leftOut int, told bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := f.kinds[kind]
+	if c == nil {
+		c = &failureCount{since: now}
+		if f.kinds == nil {
+			f.kinds = map[failureKind]*failureCount{}
+		}
+		f.kinds[kind] = c
+	}
+	if now.Sub(c.since) >= failuresEvery {
+		c.since, c.told = now, 0
+	}
+	if c.told >= failuresTold {
+		c.leftOut++
+		return 0, false
+	}
+	c.told++
+	leftOut, c.leftOut = c.leftOut, 0
+	return leftOut, true
+}
+
+// log tells of a request of a room, nil for none, that failed. The path is the room's, as it is configured, since what
+// a visitor has asked for is for the access log alone.
+func (f *failures) log(log *slog.Logger, in *room.Settings, what failure, err error, id string) {
+	level := levelOf(what)
+	if !log.Enabled(context.Background(), level) {
+		return
+	}
+	kind := failureKind{title: what.title}
+	attrs := []slog.Attr{attrError(err), attrStatus(what.code)}
+	if in != nil {
+		kind.room = in.Name
+		attrs = append(attrs, slog.String("room", in.Name), slog.String("path", in.Host+max(in.Path, "/")))
+	}
+	f.tell(log, level, kind, "request failed", append(attrs, slog.String("request", id))...)
+}
+
+// tell logs a line of a kind, if it is not one of too many.
+func (f *failures) tell(log *slog.Logger, level slog.Level, kind failureKind, message string, attrs ...slog.Attr) {
+	leftOut, told := f.take(kind, time.Now())
+	if !told {
+		return
+	}
+	if leftOut > 0 {
+		attrs = append(attrs, slog.Int("left_out", leftOut))
+	}
+	log.LogAttrs(context.Background(), level, message, attrs...)
+}
