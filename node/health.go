@@ -27,6 +27,15 @@ func (h *storeHealth) set(err error) {
 	}
 }
 
+// StoreFailure returns why the store does not take what this node has to keep, so that it gives no tickets; nil if it does.
+// Visitors who are in go on. Any goroutine may call it.
+func (n *Node) StoreFailure() error {
+	if err := n.core.health.store.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 // String returns "ok", or the error.
 func (h *storeHealth) String() string {
 	if err := h.err.Load(); err != nil {

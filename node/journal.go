@@ -49,7 +49,8 @@ var _ keeper = (*Core)(nil)
 // Tickets rest on what was written before, so that a node may give some for a while
 // without a write, and one that changes what is there takes no room. That a disk is
 // full or broken must show nevertheless: it is probed twice a second, for its room,
-// and, while tickets are given, by a write if there was none.
+// and, while tickets are given, by a write if there was none. So must a store that was removed or
+// renamed, into which writes go as before, and which the next start would not find.
 //
 // run has one goroutine; all other methods belong to the loop.
 type journal struct {
@@ -210,6 +211,11 @@ func (j *journal) run() error {
 
 func (j *journal) do(ctx context.Context, next job) error {
 	goesOn := next.kind == renewing && next.batch == nil // the disk was full, no more
+	if next.kind == probing {
+		if err := j.store.Check(); err != nil {
+			return err
+		}
+	}
 	if next.kind != writing {
 		if err := durable.Room(j.disk, j.path, goesOn); err != nil {
 			return err

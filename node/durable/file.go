@@ -32,6 +32,7 @@ const (
 // disk has kept them all, and rights cannot be built anew from damaged ones.
 type File struct {
 	path string
+	is   os.FileInfo // which file was opened
 	db   *bbolt.DB
 
 	mu      sync.RWMutex // guards the following; readers hold it while they use the snapshot
@@ -85,7 +86,7 @@ func Open(path string) (*File, error) {
 
 // open opens a file and has its content checked, or written.
 func open(path string, begin func(*File) error) (*File, error) {
-	db, err := openBolt(path)
+	db, is, err := openBolt(path)
 	switch {
 	case errors.Is(err, berrors.ErrTimeout):
 		err = fmt.Errorf("%w; stop it, or give this node a data directory of its own", ErrInUse)
@@ -95,7 +96,7 @@ func open(path string, begin func(*File) error) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
-	f := &File{path: path, db: db}
+	f := &File{path: path, is: is, db: db}
 	if err := guard(func() error { return begin(f) }); err != nil {
 		return nil, fmt.Errorf("store %s: %w", path, errors.Join(err, f.Close()))
 	}
@@ -124,7 +125,7 @@ func isFresh(path string) (bool, error) {
 // without it would write a page less: to find free pages at an opening, and after a
 // failed commit, bbolt otherwise walks the file in a goroutine of its own, where a
 // panic over a damaged page cannot be caught.
-func openBolt(path string) (db *bbolt.DB, err error) {
+func openBolt(path string) (db *bbolt.DB, is os.FileInfo, err error) {
 	var file *os.File
 	err = guard(func() error {
 		db, err = bbolt.Open(path, 0o600, &bbolt.Options{
@@ -135,7 +136,9 @@ func openBolt(path string) (db *bbolt.DB, err error) {
 			NoStatistics:    true,
 			OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 				f, err := os.OpenFile(name, flag, mode)
-				file = f
+				if file = f; err == nil {
+					is, err = f.Stat()
+				}
 				return f, err
 			},
 		})
@@ -147,7 +150,7 @@ func openBolt(path string) (db *bbolt.DB, err error) {
 		syscall.Flock(int(file.Fd()), syscall.LOCK_UN)
 		file.Close()
 	}
-	return db, err
+	return db, is, err
 }
 
 // guard runs f and turns a panic of bbolt, also over a page that cannot be read,
@@ -268,6 +271,20 @@ func (f *File) read(use func(*bbolt.Bucket) error) error {
 	}
 	if err := guard(func() error { return use(f.entries) }); err != nil {
 		return fmt.Errorf("store %s: %w", f.path, corrupt(err))
+	}
+	return nil
+}
+
+// Check is [Store.Check].
+func (f *File) Check() error {
+	now, err := os.Stat(f.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("%w: there is nothing at %s", ErrGone, f.path)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	case !os.SameFile(now, f.is):
+		return fmt.Errorf("%w: another file is at %s", ErrGone, f.path)
 	}
 	return nil
 }

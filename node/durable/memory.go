@@ -114,6 +114,9 @@ func (m *Memory) set(w Write) {
 	keys[strings.Clone(w.Key)] = append(make([]byte, 0, len(w.Value)), w.Value...)
 }
 
+// Check is [Store.Check]: memory stays where it is.
+func (m *Memory) Check() error { return nil }
+
 // Close is [Store.Close]; the content is gone.
 func (m *Memory) Close() error {
 	m.mu.Lock()

@@ -20,6 +20,8 @@ var (
 	ErrBroken = errors.New("store is broken")
 	// ErrCorrupt says that a store does not hold what was confirmed.
 	ErrCorrupt = errors.New("store is damaged")
+	// ErrGone says that a store is not any more where it was opened.
+	ErrGone = errors.New("store is gone from its path")
 	// ErrInUse says that another process has the file open.
 	ErrInUse = errors.New("store is in use by another process")
 	// ErrClosed says that the store, or the runtime of objects, has been closed.
@@ -70,6 +72,9 @@ type Store interface {
 	// with ErrBroken. Only a batch beyond the limits (ErrLimit) is refused without
 	// harm.
 	Commit(batch []Write) error
+	// Check returns ErrGone if what is committed would not be found by the next Open: the file was
+	// removed or replaced, or its folder renamed. It looks there, and costs no write.
+	Check() error
 	// Close gives the store back. Its content stays, except in memory.
 	Close() error
 }

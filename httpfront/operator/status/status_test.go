@@ -19,8 +19,9 @@ func TestAdmin(t *testing.T) {
 	state := node.Status{Name: "one", Ready: true}
 	var stuck error
 	unready := errors.New("waiting for peers")
+	var failure error
 	a := New(Config{
-		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Ready: func() error { return unready }, Logger: slog.New(slog.DiscardHandler),
+		Status: func() node.Status { return state }, Alive: func() error { return stuck }, Ready: func() error { return unready }, StoreFailure: func() error { return failure }, Logger: slog.New(slog.DiscardHandler),
 		Origins: func() []upstream.Status {
 			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
 		},
@@ -47,6 +48,10 @@ func TestAdmin(t *testing.T) {
 	unready = nil
 	if code, body := get("/readyz"); code != 200 || body != "ready\n" {
 		t.Errorf("readyz: %d %q", code, body)
+	}
+	failure = errors.New("store is gone from its path")
+	if code, body := get("/readyz"); code != 200 || !strings.Contains(body, "no tickets: store is gone") {
+		t.Errorf("readyz of a node without a store: %d %q", code, body)
 	}
 	code, body := get("/status")
 	var got node.Status
