@@ -44,6 +44,7 @@ type Front struct {
 	sharing *sharing // of passes
 
 	failures failures
+	tunnels  tunnels
 
 	inFlight atomic.Int64 // requests that are being answered, where somebody counts them
 	edge     atomic.Pointer[edge.Listener]
@@ -192,10 +193,12 @@ func (f *Front) drain(l *edge.Listener) {
 	f.Stopping()
 	ctx, cancel := context.WithTimeout(context.Background(), f.cfg.Timeouts.Drain)
 	defer cancel()
+	var ending sync.WaitGroup
+	ending.Go(func() { f.tunnels.end(ctx, f.cfg.Timeouts.Drain) })
 	if err := l.Quiesce(ctx); err != nil {
 		f.cfg.Logger.Warn("requests did not end in time", "error", err)
 	}
-	// Upgraded connections are no requests any more, and go on until here.
+	ending.Wait()
 	if n := l.Abort(); n > 0 {
 		f.cfg.Logger.Info("closed connections", "count", n)
 	}

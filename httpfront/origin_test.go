@@ -180,7 +180,7 @@ func panickingOrigin(t *testing.T) *upstream.Conn {
 func TestPanicsWhileCopying(t *testing.T) {
 	var told atomic.Int32
 	tell := func(any) { told.Add(1) }
-	relay.Join(panicking{}, nil, panickingOrigin(t), time.Minute, &activity{}, tell)
+	relay.Join(panicking{}, nil, panickingOrigin(t), time.Minute, &activity{}, new(relay.Ending), tell)
 	if n := told.Load(); n != 2 {
 		t.Errorf("%d panics were told of, want one by each direction of the tunnel", n)
 	}

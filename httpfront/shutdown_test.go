@@ -1,9 +1,13 @@
 package httpfront
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -129,4 +133,51 @@ func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
 		}
 	}()
 	f.stop() // fails the test if it waits for the time to drain
+}
+
+// TestWebSocketsEndOneAfterAnother: each is told that the node goes away, and not all of them in one moment.
+func TestWebSocketsEndOneAfterAnother(t *testing.T) {
+	const sockets, drain = 5, 2 * time.Second
+	origin := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		if req, err := http.ReadRequest(br); err == nil {
+			fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: %s\r\n\r\n\x81\x02hi", req.Header.Get("Sec-WebSocket-Key"))
+			io.Copy(io.Discard, br)
+		}
+	})
+	f := serveTo(t, nil, origin, func(c *Config) { c.Timeouts.Drain = drain })
+	ends := make(chan time.Duration, sockets)
+	var begun atomic.Pointer[time.Time]
+	for range sockets {
+		c := f.dial()
+		fmt.Fprintf(c, upgradeHead, "/")
+		if resp := c.response("GET"); resp.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatal(resp.StatusCode)
+		}
+		expect(t, c.br, "\x81\x02hi")
+		go func() {
+			rest, err := io.ReadAll(c.br)
+			if string(rest) != "\x88\x02\x03\xe9" || err != nil {
+				t.Errorf("the last of a WebSocket: %q, %v", rest, err)
+			}
+			ends <- time.Since(*begun.Load())
+			c.Close()
+		}()
+	}
+	now := time.Now()
+	begun.Store(&now)
+	f.stop()
+	took := time.Since(now)
+	var all []time.Duration
+	for range sockets {
+		all = append(all, <-ends)
+	}
+	slices.Sort(all)
+	for i, at := range all {
+		if due := time.Duration(endingPart * float64(drain) * float64(i) / sockets); at < due-10*time.Millisecond {
+			t.Errorf("WebSocket %d ends after %v, want not before %v", i, at, due)
+		}
+	}
+	if took > drain {
+		t.Errorf("it took %v to stop", took)
+	}
 }

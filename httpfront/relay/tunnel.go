@@ -32,16 +32,17 @@ const lastWords = 5 * time.Second
 
 // Join copies between the visitor's connection, of which early was read already, and the origin's
 // until either ends, or nothing has moved for idle in both directions. It closes neither.
-// A panic ends the one tunnel, and panicked is told. What it copies keeps active.
-func Join(client net.Conn, early []byte, origin *upstream.Conn, idle time.Duration, active Watch, panicked func(any)) {
+// A panic ends the one tunnel, and panicked is told. What it copies keeps active. It may be ended by ending.
+func Join(client net.Conn, early []byte, origin *upstream.Conn, idle time.Duration, active Watch, ending *Ending, panicked func(any)) {
 	// What came right behind the origin's head is in the buffer. From there on the
 	// connection is read directly, because deadlines are set on it here.
 	begun := origin.DropReader()
 	t := traffic{active: active, panicked: panicked}
 	t.last.Store(time.Now().UnixNano())
+	ending.begin(client, func() { t.finish(client, origin.Conn) })
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		t.pump(client, io.MultiReader(bytes.NewReader(begun), origin.Conn), origin.Conn, idle)
+		t.pump(ending, io.MultiReader(bytes.NewReader(begun), origin.Conn), origin.Conn, idle)
 		closeWrite(client)
 		t.finish(client, origin.Conn)
 	})
