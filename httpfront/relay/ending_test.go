@@ -28,7 +28,9 @@ func TestFramesEnd(t *testing.T) {
 	ends := map[int]bool{0: true}
 	for _, f := range [][]byte{
 		frame(1, "text"), frame(9, ""), frame(2, strings.Repeat("b", 200)), frame(2, strings.Repeat("c", 70000)),
-		{0x01, 0x81, 1, 2, 3, 4, 'x'}, {0x80, 0x80, 1, 2, 3, 4}, {0xc1, 1, 'z'},
+		{0x01, 0x81, 1, 2, 3, 4, 'x'},
+		{0x80, 0x80, 1, 2, 3, 4},
+		{0xc1, 1, 'z'},
 	} {
 		all = append(all, f...)
 		ends[len(all)] = true
