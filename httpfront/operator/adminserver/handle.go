@@ -39,6 +39,13 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	path := string(ctx.URI().PathOriginal()) // as the API takes it apart, so that both mean the same
+	if s.cfg.Health != nil {
+		if _, ok := s.cfg.Health.Needs(string(ctx.Method()), path); ok {
+			dropBody(ctx)
+			s.cfg.Health.Serve(ctx)
+			return
+		}
+	}
 	part, needs := s.partFor(string(ctx.Method()), path)
 	open := s.tokens.Load().Len() == 0
 	if open && needs > Nothing && !localName(string(ctx.Host())) {
@@ -47,13 +54,6 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		// read, such as balancers that name no host.
 		refuse(ctx, fasthttp.StatusMisdirectedRequest, "without tokens this listener answers to loopback names only")
 		return
-	}
-	if s.cfg.Health != nil {
-		if _, ok := s.cfg.Health.Needs(string(ctx.Method()), path); ok {
-			dropBody(ctx)
-			s.cfg.Health.Serve(ctx)
-			return
-		}
 	}
 	who := s.whoAsks(ctx)
 	limit := s.limits.of(who.asker)

@@ -237,14 +237,16 @@ func TestAddressesNameNoHost(t *testing.T) {
 // TestAnybodyMayAskWhatNeedsNothing, by whatever name: balancers ask by HTTP/1.0 and none.
 func TestAnybodyMayAskWhatNeedsNothing(t *testing.T) {
 	base, _ := start(t, func(c *Config) {
-		ready := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready") })
-		c.Parts = []Part{NewPaths(ready, map[string]Scope{"/readyz": Nothing, "/thing": Read})}
+		c.Health = ready()
+		part := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "anybody's") })
+		c.Parts = []Part{NewPaths(part, map[string]Scope{"/page": Nothing, "/thing": Read})}
 	})
 	addr := strings.TrimPrefix(base, "http://")
 	for request, want := range map[string]string{
 		"GET /readyz HTTP/1.0\r\n\r\n":                                            "200",
 		"OPTIONS /readyz HTTP/1.0\r\n\r\n":                                        "200",
 		"GET /readyz HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n": "200",
+		"GET /page HTTP/1.0\r\n\r\n":                                              "200",
 		"GET /thing HTTP/1.0\r\n\r\n":                                             "421",
 	} {
 		if got := exchange(t, addr, request); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") {
