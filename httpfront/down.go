@@ -19,15 +19,20 @@ func decideOn(room Room, a *admitted, p *carried, s *room.Settings, over *askedL
 	if over != nil {
 		return room.Hold(node.Pass{}, true, now), false
 	}
-	if a.site == nil || s.AdmitsWhileDown || passesAll(s) {
-		return room.Decide(p.Pass, p.known, now), false
-	}
-	state := a.site.group.Recovery(s.RefreshInterval)
+	state := recoveryFor(s, a.site)
 	if state == upstream.Up {
 		return room.Decide(p.Pass, p.known, now), false
 	}
 	g := &gated{room: room, group: a.site.group, refresh: s.RefreshInterval, state: state, now: now}
 	return g.decide(p), state == upstream.Down
+}
+
+// recoveryFor returns how far a site is for the visitors of a room: Up where that does not hold them.
+func recoveryFor(s *room.Settings, of *site) upstream.Recovery {
+	if of == nil || s.AdmitsWhileDown || passesAll(s) {
+		return upstream.Up
+	}
+	return of.group.Recovery(s.RefreshInterval)
 }
 
 // gated is a decision about a room whose site is down, or was lately.

@@ -99,10 +99,7 @@ func (f *Front) Explain(q *Question) (x Explained) {
 
 // heldTold says why nobody new is let in because of the site; "" if that is not so.
 func (f *Front) heldTold(r *request, s *room.Settings) string {
-	if f.sites.rest == nil || s.AdmitsWhileDown || passesAll(s) {
-		return ""
-	}
-	switch f.sites.find(r.Host, r.Path.Route).group.Recovery(s.RefreshInterval) {
+	switch recoveryFor(s, f.sites.find(r.Host, r.Path.Route)) {
 	case upstream.Down:
 		return "no origin of the site is healthy"
 	case upstream.Returning:

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -14,10 +15,11 @@ const (
 	// site is down every request fails, and lines of all of them would fill a disk.
 	failuresTold  = 10
 	failuresEvery = time.Minute
+	kindsMax      = 1000
 )
 
 // failureKind is what failures have in common that are told together. There are as many kinds as rooms times
-// titles, which are constants.
+// titles, which are constants; those of rooms that are gone are forgotten where there are kindsMax.
 type failureKind struct {
 	title string
 	room  string // name; "": no room
@@ -45,6 +47,9 @@ func (f *failures) take(kind failureKind, now time.Time) (leftOut int, told bool
 		c = &failureCount{since: now}
 		if f.kinds == nil {
 			f.kinds = map[failureKind]*failureCount{}
+		}
+		if len(f.kinds) >= kindsMax {
+			maps.DeleteFunc(f.kinds, func(_ failureKind, c *failureCount) bool { return now.Sub(c.since) >= failuresEvery })
 		}
 		f.kinds[kind] = c
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,4 +43,17 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 			t.Errorf("a minute later:\n%s", later)
 		}
 	})
+}
+
+// TestKindsOfFailuresAreForgotten has rooms come, fail and go for years.
+func TestKindsOfFailuresAreForgotten(t *testing.T) {
+	var f failures
+	now := time.Now()
+	for i := range 10 * kindsMax {
+		f.take(failureKind{title: "The site cannot be reached", room: strconv.Itoa(i)}, now)
+		now = now.Add(time.Second)
+	}
+	if n := len(f.kinds); n > kindsMax {
+		t.Errorf("%d kinds are known, want %d at most", n, kindsMax)
+	}
 }

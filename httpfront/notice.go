@@ -86,8 +86,8 @@ const turnedAwayFor = 5
 const retryAfter = "2"
 
 // fail answers with a plain page, in the visitor's language, that says that something
-// is wrong on our side. in is the room of the request, nil if it has none. The answer and the log share an id, by which an operator finds
-// what a visitor tells of.
+// is wrong on our side. in is the room of the request, nil if it has none. The answer and the log
+// share an id, by which an operator finds what a visitor tells of.
 func (f *Front) fail(w *answer, r *request, in Room, what failure, err error) {
 	id := newRequestID()
 	f.failures.log(f.cfg.Logger, settingsOf(in), what, err, id)

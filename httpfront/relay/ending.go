@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // goingAway is a close frame with the code 1001: this end is going away.
@@ -30,9 +31,13 @@ func (e *Ending) begin(client net.Conn, finish func()) {
 	e.settle()
 }
 
-// End has the client be told that this end is going away, by a close frame behind the frame that is under way, and gives
-// both sides some seconds for their last words. It does not wait. Where it cannot be told where a frame ends the connection is
-// closed without a word.
+// closeFrameTime is how long a close frame may take to be sent: a client that has read nothing for so long that no
+// four bytes fit in between would otherwise hold up the ends of all others.
+const closeFrameTime = 100 * time.Millisecond
+
+// End has the client be told that this end is going away, by a close frame behind the frame that is
+// under way, and gives both sides some seconds for their last words, for which it does not wait.
+// Where it cannot be told where a frame ends the connection is closed without a word.
 func (e *Ending) End() {
 	e.wanted.Store(true)
 	e.settle()
@@ -84,6 +89,7 @@ func (e *Ending) endLocked() (waits bool) {
 	case !e.frames.boundary():
 		return true
 	default:
+		e.client.SetWriteDeadline(time.Now().Add(closeFrameTime))
 		e.client.Write(goingAway)
 		closeWrite(e.client)
 	}

@@ -263,10 +263,14 @@ func (p *pool) failed(err error, now time.Time) {
 	p.group.observe(p.index, err)
 }
 
-// noteEvery is how often the last failure is noted anew, so that a flood of errors costs nothing.
+// noteEvery is how often a failure is noted at most, so that a flood of errors costs little.
 const noteEvery = 100 * time.Millisecond
 
+// note keeps a failure as the last one.
 func (p *pool) note(text string, now time.Time) {
+	if last := p.lastFailure.Load(); last != nil && now.Sub(last.At) < noteEvery {
+		return
+	}
 	p.lastFailure.Store(&Failure{At: now.UTC().Round(0), Text: text})
 }
 
@@ -274,15 +278,10 @@ func (p *pool) note(text string, now time.Time) {
 func (p *pool) ended(status int, took time.Duration, now time.Time) {
 	failed := status == 0 || status >= http.StatusInternalServerError
 	p.recent.add(took, failed, now)
-	if !failed {
-		return
-	}
-	if last := p.lastFailure.Load(); last != nil && now.Sub(last.At) < noteEvery {
-		return
-	}
-	if status == 0 {
+	switch {
+	case status == 0:
 		p.note("an answer that cannot be passed on", now)
-		return
+	case failed:
+		p.note("status "+strconv.Itoa(status), now)
 	}
-	p.note("status "+strconv.Itoa(status), now)
 }

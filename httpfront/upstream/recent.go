@@ -19,7 +19,7 @@ const times = 4 * 28
 
 // recent is what became of an origin's requests lately. The zero value is that there were none. All
 // methods may be called at once: a request costs a few atomic additions, and one that ends just when a
-// slot is taken anew may be lost.
+// slot begins its next span of time may be lost.
 type recent struct {
 	slots [recentSlots]recentOne
 }

@@ -30,7 +30,7 @@ func TestRecent(t *testing.T) {
 	want(noon.Add(recentSlot), 101, 26, 20*time.Millisecond, 3*time.Second)
 	want(noon.Add(recentSpan-1), 101, 26, 20*time.Millisecond, 3*time.Second)
 	want(noon.Add(recentSpan), 1, 1, 0, 0)
-	r.add(time.Microsecond, false, noon.Add(recentSpan)) // takes a slot anew
+	r.add(time.Microsecond, false, noon.Add(recentSpan)) // the slot is of this span now
 	want(noon.Add(recentSpan), 2, 1, time.Microsecond, time.Microsecond)
 	want(noon.Add(time.Hour), 0, 0, 0, 0)
 }

@@ -46,6 +46,11 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			return
 		}
 	}
+	s.answer(ctx, path)
+}
+
+// answer answers a request that is no health check, if whoever made it may.
+func (s *Server) answer(ctx *fasthttp.RequestCtx, path string) {
 	part, needs := s.partFor(string(ctx.Method()), path)
 	open := s.tokens.Load().Len() == 0
 	if open && needs > Nothing && !localName(string(ctx.Host())) {
