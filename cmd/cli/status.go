@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 )
 
@@ -58,18 +58,10 @@ func (l StatusLine) Clear() {
 	}
 }
 
-// drawBar returns value of limit as a bar of some cells. It is a new bar each time: one that
-// was full once is over, but a room gets emptier again.
+// drawBar returns value of limit as a bar of some cells.
 func drawBar(value, limit, cells int) string {
 	limit = max(limit, 1)
-	bar := progressbar.NewOptions(limit,
-		progressbar.OptionSetWriter(io.Discard),
-		progressbar.OptionSetWidth(cells),
-		progressbar.OptionSetPredictTime(false),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetRenderBlankState(true),
-		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░"}),
-	)
-	_ = bar.Set(min(max(value, 0), limit))
-	return strings.TrimSpace(bar.String())
+	value = min(max(value, 0), limit)
+	full := value * cells / limit
+	return fmt.Sprintf("%d%% %s%s", value*100/limit, strings.Repeat("█", full), strings.Repeat("░", cells-full))
 }
