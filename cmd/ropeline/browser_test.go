@@ -68,7 +68,7 @@ func TestBrowserWaitsAndIsLetIn(t *testing.T) {
 
 func look[T any](t *testing.T, ctx context.Context, what chromedp.Action[T]) T {
 	t.Helper()
-	seen, err := chromedp.Run(ctx, what)
+	seen, err := browsertest.Look(ctx, what)
 	if err != nil {
 		t.Fatal(err)
 	}

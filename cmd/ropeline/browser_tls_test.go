@@ -195,9 +195,9 @@ func onlyPass(t *testing.T, browser context.Context) *network.Cookie {
 	return c
 }
 
-// seesIn reports whether js is true in the page; not so if the page goes away meanwhile.
+// seesIn reports whether js is true in the page.
 func seesIn(ctx context.Context, js string) bool {
-	is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](js))
+	is, err := browsertest.Look(ctx, chromedp.Evaluate[bool](js))
 	return err == nil && is
 }
 

@@ -64,11 +64,34 @@ func Ask[P, R any](b *Tab, c cdp.Command[P, R], params P) (answer R) {
 func See[T any](b *Tab, js string) T {
 	b.T.Helper()
 	await := func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }
-	seen, err := chromedp.Run(b.Ctx, chromedp.Evaluate[T](js, await))
+	seen, err := Look(b.Ctx, chromedp.Evaluate[T](js, await))
 	if err != nil {
 		b.T.Fatalf("%s: %v", js, err)
 	}
 	return seen
+}
+
+// Look returns what a page shows. It looks again if the page goes away meanwhile, as one does that
+// loads itself again.
+func Look[T any](ctx context.Context, what chromedp.Action[T]) (T, error) {
+	for end := time.Now().Add(patience); ; {
+		seen, err := chromedp.Run(ctx, what)
+		if err == nil || !goneMeanwhile(err) || time.Now().After(end) {
+			return seen, err
+		}
+	}
+}
+
+// goneMeanwhile is whether Chromium says that the page of a command was replaced before its answer.
+func goneMeanwhile(err error) bool {
+	for _, said := range []string{
+		"Cannot find context with specified id", "Execution context was destroyed", "Inspected target navigated or closed",
+	} {
+		if strings.Contains(err.Error(), said) {
+			return true
+		}
+	}
+	return false
 }
 
 // Run runs JavaScript for what it does.
