@@ -115,9 +115,11 @@ func (m *Mesh) quicTransport() *quic.Transport {
 func (m *Mesh) quicConfig() *quic.Config {
 	idle := m.cfg.Timing.IdleTimeout
 	return &quic.Config{
-		// The least that QUIC allows (RFC 9000, 14.1): whatever the path carries, it begins.
-		// Longer packets come once they are known to arrive.
+		// The least that QUIC allows (RFC 9000, 14.1), and never more: a path that turns out to carry longer
+		// packets may carry them no more tomorrow, and the library would send what was lost at that
+		// length again and again, while short pings say that all is well.
 		InitialPacketSize:              1200,
+		DisablePathMTUDiscovery:        true,
 		HandshakeIdleTimeout:           min(2*time.Second, m.cfg.Timing.DialTimeout),
 		MaxIdleTimeout:                 idle,
 		KeepAlivePeriod:                idle / 3,

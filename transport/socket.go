@@ -34,8 +34,7 @@ func bindSocket(cfg Config, t *traffic) (net.PacketConn, error) {
 }
 
 // countedUDP is a UDP socket that counts. It keeps the methods by which QUIC
-// recognises a real socket, so that batched reads, GSO and path MTU discovery
-// stay on.
+// recognises a real socket, so that batched reads and GSO stay on.
 type countedUDP struct {
 	*net.UDPConn
 	batch *ipv4.PacketConn

@@ -63,6 +63,10 @@ func Entries() []measurement.Entry {
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{soakScenario(*lasts)}, nil }
 		}),
+		entry("chaos", "Does anything that goes wrong around nodes end one, or cost a visitor a place?", method, []string{"for=45s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
+			lasts := f.Duration("for", time.Hour, "how long")
+			return func() ([]scenario, error) { return []scenario{chaosScenario(*lasts)}, nil }
+		}),
 	}
 }
 

@@ -28,19 +28,21 @@ type scenario struct {
 	Nodes    []string
 	Room     roomArgs
 	Crowd    load.Crowd
-	Targets  []string            // whom visitors ask, in turn; nil: every node
-	Balanced bool                // visitors ask a balancer, and know of no node
-	Later    string              // a node that the balancer knows of, and that the script starts
-	Cuts     bool                // real links are cut where the machine allows it
-	Disk     int64               // a small file system of so many bytes for each data directory
-	Args     []string            // for every node, besides the room
-	Node     map[string][]string // for some nodes
-	Length   time.Duration
-	Script   func(*run)          // hurts the mesh; nil: nobody does. See steps.go
-	Check    func(*run) []string // says what is wrong, once all is over
-	Settle   time.Duration       // how long rights may be on the move after it; 0: 10 s
-	Loses    bool                // rights go with a disk, and wait to be recovered
-	Trials   int                 // how often it is run, each time with a new mesh; 0: once
+	Targets  []string // whom visitors ask, in turn; nil: every node
+	Balanced bool     // visitors ask a balancer, and know of no node
+	Later    string   // a node that the balancer knows of, and that the script starts
+	Cuts     bool     // real links are cut where the machine allows it
+	Disk     int64    // a small file system of so many bytes for each data directory
+	Args     []string // for every node, besides the room
+	// LogReader is a program that the log of each node goes through, and its arguments; nil: there is none.
+	LogReader []string
+	Node      map[string][]string // for some nodes
+	Length    time.Duration
+	Script    func(*run)          // hurts the mesh; nil: nobody does. See steps.go
+	Check     func(*run) []string // says what is wrong, once all is over
+	Settle    time.Duration       // how long rights may be on the move after it; 0: 10 s
+	Loses     bool                // rights go with a disk, and wait to be recovered
+	Trials    int                 // how often it is run, each time with a new mesh; 0: once
 }
 
 // roomArgs are the settings of the room that matter here.
@@ -112,7 +114,7 @@ func execute(ctx context.Context, s scenario, o options, trial int) (_ *run, err
 	}
 	r := &run{scenario: s, options: o, ctx: ctx, begun: time.Now(), trial: trial, rng: rand.New(rand.NewPCG(o.seed, uint64(trial)+1))}
 	r.limits = check.Limits{{Active: s.Room.active, PerMinute: s.Room.perMinute}}
-	c := rig.Config{Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: http.HandlerFunc(shop)}
+	c := rig.Config{Binary: o.binary, Dir: dir, Names: s.Nodes, Args: append(s.Room.args(o.policy), s.Args...), Disk: s.Disk, Origin: http.HandlerFunc(shop), LogReader: s.LogReader}
 	r.mesh, err = rig.NewMesh(c, network)
 	if err != nil {
 		return nil, err

@@ -30,6 +30,8 @@ type Config struct {
 	Disk int64
 	// Origin serves the site behind the mesh.
 	Origin http.Handler
+	// LogReader is a program that the log of each node goes through, and its arguments; nil: there is none.
+	LogReader []string
 }
 
 // Mesh is the nodes and what is around them.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -36,8 +37,9 @@ type Command struct {
 	Name string   // a program in the path, or where it is
 	Args []string
 
-	Log       string // the file that what it says goes to; empty: it is kept in memory
-	Namespace string // of its network, by name; empty: ours
+	Log       string   // the file that what it says goes to; empty: it is kept in memory
+	Reader    []string // a program that Log goes through, and its arguments: it reads what this one says; nil: there is none
+	Namespace string   // of its network, by name; empty: ours
 }
 
 // Process is a program that was started.
@@ -47,6 +49,8 @@ type Process struct {
 	path string        // of its log; empty: log has it
 	log  output        // what it has said
 	done chan struct{} // closed when it has ended
+
+	Reader *Process // of what it says, which ends with that; nil: there is none
 }
 
 // never is one that was not started: it has ended, and has said nothing.
@@ -87,28 +91,75 @@ func Start(ctx context.Context, c Command) (*Process, error) {
 	}
 	p.cmd = exec.CommandContext(ctx, line[0], line[1:]...)
 	p.cmd.Env = append(os.Environ(), c.Env...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	var file *os.File
-	if c.Log != "" {
-		if file, err = os.Create(c.Log); err != nil {
-			return nil, fmt.Errorf("start %s: %w", p.name, err)
-		}
-		p.cmd.Stdout, p.cmd.Stderr = file, file
+	said, err := p.listen(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
+	p.cmd.Stdout, p.cmd.Stderr = said, said
 	// A master that is killed would leave its workers behind.
 	p.cmd.Cancel = func() error { return signal(p.cmd.Process, syscall.SIGTERM) }
 	p.cmd.WaitDelay = endsWithin
 	err = launch(p.cmd, c.Namespace, func() {
 		_ = p.cmd.Wait() // State has how it ended
-		if file != nil {
-			_ = file.Close() // the program had its own
+		closeFile(said)
+		if p.Reader != nil { // all that was said is in the log then
+			_ = p.Reader.Resume()
+			<-p.Reader.done
 		}
 		close(p.done)
 	})
 	if err != nil {
+		closeFile(said) // which ends the reader
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
+	if p.Reader != nil { // so that it comes to the end of what is said: the program has its own
+		closeFile(said)
+	}
 	return p, nil
+}
+
+// listen returns where what a program says goes, and starts who reads it.
+func (p *Process) listen(ctx context.Context, c Command) (io.Writer, error) {
+	switch {
+	case c.Reader != nil:
+		from, to, err := os.Pipe()
+		if err != nil {
+			return nil, err
+		}
+		defer from.Close() // the reader has its own
+		p.Reader, err = startReader(ctx, c, from)
+		if err != nil {
+			return nil, errors.Join(err, to.Close())
+		}
+		return to, nil
+	case c.Log != "":
+		return os.Create(c.Log)
+	default:
+		return &p.log, nil
+	}
+}
+
+// startReader starts the program that what another one says goes through.
+func startReader(ctx context.Context, c Command, from *os.File) (*Process, error) {
+	file, err := os.Create(c.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() // the reader has its own
+	r := &Process{name: c.Reader[0], done: make(chan struct{})}
+	r.cmd = exec.CommandContext(ctx, c.Reader[0], c.Reader[1:]...)
+	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = from, file, &r.log
+	return r, launch(r.cmd, "", func() {
+		_ = r.cmd.Wait() // State has how it ended
+		close(r.done)
+	})
+}
+
+// closeFile closes what is a file. A program has its own.
+func closeFile(w io.Writer) {
+	if f, ok := w.(*os.File); ok {
+		_ = f.Close() // again, perhaps
+	}
 }
 
 // endsWithin is how long a program may take to end before it is killed.

@@ -26,6 +26,7 @@ import (
 // of them at once. Chances are from 0 to 1, each packet's own.
 type Link struct {
 	Cut       bool          // nothing comes through
+	Room      int           // bytes of the largest packet that comes through, without the heads of IP and UDP; 0: any
 	Delay     time.Duration // on the way
 	Jitter    time.Duration // up to so much more, evenly
 	Loss      float64       // chance of being lost
@@ -163,7 +164,7 @@ func (p *Proxy) pass(src netip.AddrPort, to *endpoint, packet []byte) {
 	late := l.Reorder > 0 && p.rng.Float64() < l.Reorder
 	delays := [2]time.Duration{l.delay(p.rng), l.delay(p.rng)}
 	p.mu.Unlock()
-	if l.Cut || lost {
+	if l.Cut || lost || l.Room > 0 && len(packet) > l.Room {
 		return
 	}
 	if late {
