@@ -109,6 +109,19 @@ func TestCutOneWay(t *testing.T) {
 	}
 }
 
+func TestNarrowLinkLosesLongPackets(t *testing.T) {
+	p := newPair(t)
+	p.set("a", "b", Link{Room: 4})
+	p.send("a", "b", "12345")
+	p.send("a", "b", "1234")
+	if text, _ := p.receive("b", time.Second); text != "1234" {
+		t.Errorf("b got %q, want what has 4 bytes alone", text)
+	}
+	if got := p.proxy.Stats().Sent; got != 1 {
+		t.Errorf("%d packets were sent on, want 1", got)
+	}
+}
+
 func TestDelay(t *testing.T) {
 	p := newPair(t)
 	p.set("a", "b", Link{Delay: 60 * time.Millisecond})

@@ -1,0 +1,60 @@
+package rig
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestUsedUpDescriptors has a shell write to a new file each time: it fails while there is no descriptor left.
+func TestUsedUpDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	p, err := Start(t.Context(), Command{
+		Name: "bash", Args: []string{"-c", `cd "$0" && while sleep 0.01; do { echo can > file && echo can; } 2>/dev/null || echo cannot; done`, dir},
+		Log: filepath.Join(dir, "log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Kill()
+	says := func(want string) {
+		t.Helper()
+		before := len(p.Log())
+		if err := p.AwaitFunc(t.Context(), "says "+want, func(context.Context) bool {
+			lines := strings.Fields(p.Log()[before:])
+			return len(lines) > 2 && lines[len(lines)-1] == want
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says("can")
+	giveBack, err := p.UseUpDescriptors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says("cannot")
+	if err := giveBack(); err != nil {
+		t.Fatal(err)
+	}
+	says("can")
+}
+
+// TestReaderOfALog has what a program says go through another one, which may stop for a while.
+func TestReaderOfALog(t *testing.T) {
+	log := filepath.Join(t.TempDir(), "log")
+	p, err := Start(t.Context(), Command{
+		Name: "sh", Args: []string{"-c", "for i in 1 2 3; do echo loud $i; echo quiet $i; done"},
+		Log: log, Reader: []string{"grep", "loud"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !p.EndedWithin(time.Minute) {
+		t.Fatal("it does not end")
+	}
+	if got := p.Log(); got != "loud 1\nloud 2\nloud 3\n" {
+		t.Errorf("the log has %q", got)
+	}
+}
