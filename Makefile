@@ -86,9 +86,10 @@ test-browser: #+ the waiting page, the dashboard and frames in a real browser (w
 	$(GO) test -count=1 -run '^TestBrowser' ./httpfront ./httpfront/operator/dashboard ./cmd/ropeline
 
 .PHONY: test-robustness
-test-robustness: #+ real processes that are killed, stopped, cut apart, and lose their disks, in short; make measure NAME=faults is the whole
+test-robustness: ropeline-bench #+ real processes that are killed, stopped, cut apart, and lose their disks, in short, and ten minutes of chaos; make measure NAME=faults and make chaos are the whole
 	$(GO) test -count=1 ./bench/faults/...
 	$(GO) test -count=1 -run 'Bootstrap|Crash|GoneForGood|Replay|Kill' ./cmd/ropeline ./transport ./node/durable
+	./ropeline-bench run chaos --set for=10m,seed=$(SEED)
 
 .PHONY: test-conformance
 test-conformance: #+ each front end that is installed, and the Traefik that TRAEFIK names: what visitors see, and what reaches the site
@@ -183,6 +184,11 @@ SEED ?= 1
 .PHONY: soak
 soak: ropeline-bench #+ all faults mixed for SOAK (60m), with ten million tickets an hour
 	./ropeline-bench run soak --set for=$(SOAK),seed=$(SEED) --docs docs
+
+CHAOS ?= 60m
+.PHONY: chaos
+chaos: ropeline-bench #+ what goes wrong around four nodes, mixed for CHAOS (60m): descriptors, logs, stores, disks, clocks, paths
+	./ropeline-bench run chaos --set for=$(CHAOS),seed=$(SEED) --docs docs
 
 .PHONY: microbench
 microbench: #+ every benchmark of a function

@@ -164,3 +164,39 @@ func TestNamespacesCutAndHeal(t *testing.T) {
 	}
 	sees("b1", 2)
 }
+
+// TestNothingEndsANode has each fault of the chaos happen once, and each of its network beside one of those.
+func TestNothingEndsANode(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes most of a minute")
+	}
+	s := chaosScenario(0)
+	s.Script = func(r *run) {
+		for i, a := range chaos.nodes {
+			if a.kind == fullDisk(1).kind && s.Disk == 0 {
+				continue
+			}
+			if !a.alone {
+				d := chaos.network[i%len(chaos.network)]
+				r.mark("%s", d.come(r, "a1", "b2"))
+			}
+			n := r.victim()
+			r.mark("%s: %s", n.Name, a.kind)
+			cure := a.come(r, n)
+			r.sleep(time.Second)
+			rig.Must(r.mesh.Net.Heal())
+			cure()
+			r.wholeAgain()
+		}
+	}
+	r, err := execute(t.Context(), s, testOptions(t, escrow), 0)
+	switch {
+	case errors.Is(err, rig.ErrCannot):
+		t.Skip(err)
+	case err != nil:
+		t.Fatal(err)
+	}
+	if broken := r.broken(); len(broken) > 0 {
+		t.Error(strings.Join(broken, "; "))
+	}
+}

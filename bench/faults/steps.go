@@ -52,7 +52,12 @@ func (r *run) until(limit, every time.Duration, is func() bool) bool {
 func (r *run) kill(n *rig.Node) { rig.Must(n.Kill()) }
 
 // stop has a node end in good order.
-func (r *run) stop(n *rig.Node) { rig.Must(n.StopWithin(stopsWithin)) }
+func (r *run) stop(n *rig.Node) {
+	rig.Must(n.StopWithin(stopsWithin))
+	if n.Code() != 0 {
+		rig.Must(fmt.Errorf("%s, told to stop, ended with %s; it said last:\n%s", n.Name, n.State(), n.Tail(8)))
+	}
+}
 
 // start starts a node that has ended, and waits until it takes visitors.
 func (r *run) start(n *rig.Node) {
