@@ -33,7 +33,7 @@ var ErrInUse = errors.New("another ropeline works in this data directory")
 // DataDir is the directory that makes a node the same node after a restart. It
 // holds the node's id and boot number, its store, and what the node last counted.
 // One process at a time has it open. Its methods are not safe for concurrent use, but for
-// Mesh, SetMesh and Refuse.
+// Mesh, SetMesh, Refuse and KeepIdentity.
 type DataDir struct {
 	root   *os.Root
 	lock   *os.File
@@ -172,6 +172,17 @@ func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
 		return err
 	}
 	return d.replace(identityFile, append(text, '\n'))
+}
+
+// KeepIdentity writes the identity again if somebody has removed it while the node runs: the next start would be that of
+// a new node, on the store of this one, which is refused. One that another process has put there is not ours to replace.
+func (d *DataDir) KeepIdentity() (written bool, err error) {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	if _, err := d.root.Lstat(identityFile); !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return true, d.writeIdentity(d.self)
 }
 
 // SaveCounts stores what the node counts. The old content stays until the new

@@ -6,7 +6,8 @@ import (
 )
 
 // saver writes the newest state, off the loop: a disk may take its time. A state is as large as
-// all rooms, and comes once a second; so what it was in is used again.
+// all rooms, and comes once a second; so what it was in is used again. As often it looks whether
+// the node still has its identity.
 type saver struct {
 	data  *DataDir
 	log   *slog.Logger
@@ -51,8 +52,9 @@ func (s *saver) close() { close(s.next) }
 
 func (s *saver) run() {
 	var last [sha256.Size]byte // of the state that was written
-	failed := false
+	failed, lost := false, false
 	for state := range s.next {
+		lost = s.keepIdentity(lost)
 		sum := sha256.Sum256(state)
 		if sum == last {
 			s.done(state)
@@ -71,4 +73,16 @@ func (s *saver) run() {
 		}
 		s.done(state)
 	}
+}
+
+// keepIdentity has the node have its identity on disk. lost is what it returned last: whether there was none to be had.
+func (s *saver) keepIdentity(lost bool) bool {
+	written, err := s.data.KeepIdentity()
+	switch {
+	case err != nil && !lost:
+		s.log.Error("the identity of this node is not in its data directory, and cannot be written; the next start will be refused", "error", err)
+	case written && err == nil:
+		s.log.Warn("the identity of this node was removed from its data directory, and is written again")
+	}
+	return err != nil
 }
