@@ -57,6 +57,14 @@ var chaos = mixture{
 		damaged("store cut", func(r *run, f *os.File, size int64) error { return f.Truncate(r.somewhere(size)) }),
 		damaged("store zeroed", zero),
 		damaged("store removed", func(_ *run, f *os.File, _ int64) error { return os.Remove(f.Name()) }),
+		{"identity removed", 1, false, func(r *run, n *rig.Node) func() {
+			rig.Must(os.Remove(filepath.Join(n.Data, "identity.json")))
+			return func() {
+				r.until(mendsWithin, 50*time.Millisecond, func() bool { return !missing(n.Data, "identity.json") })
+				r.kill(n)
+				r.start(n)
+			}
+		}},
 	},
 	network: []disorder{sitesApart, nodeCutOff, deafLink, bentLinks, narrowLinks},
 }
@@ -112,6 +120,11 @@ func (r *run) mend(n *rig.Node, old string) {
 	rig.Must(n.Wipe())
 	r.renew(n, old)
 	r.say("%s is a new node: its store was not to be healed", n.Name)
+}
+
+func missing(dir, name string) bool {
+	_, err := os.Stat(filepath.Join(dir, name))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 const mendsWithin = 5 * time.Second
