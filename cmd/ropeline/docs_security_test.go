@@ -51,45 +51,60 @@ func testFiles(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestDocsOfSecurityNameWhatIsThere holds the page on security to the code: each
-// threat has a file and a test, and they exist.
+// TestDocsOfSecurityNameWhatIsThere holds what pages say against threats and trouble to the code: each
+// row has a file and a test, and they exist.
 func TestDocsOfSecurityNameWhatIsThere(t *testing.T) {
-	text, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	declared := declaredTests(t)
-	threats := 0
-	for line := range strings.Lines(string(text)) {
-		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| threat |") {
-			continue
+	for _, page := range []struct {
+		name, head string // of the first column
+		least      int    // rows
+	}{{"security.md", "threat", 50}, {"faults.md", "trouble", 15}} {
+		text, err := os.ReadFile("../../docs/" + page.name)
+		if err != nil {
+			t.Fatal(err)
 		}
-		threats++
-		cells := strings.Split(strings.Trim(line, "| \n"), " | ")
-		if len(cells) != 4 {
-			t.Errorf("%d cells, want 4: %s", len(cells), line)
-			continue
-		}
-		files, tests := fileNamed.FindAllStringSubmatch(cells[2], -1), testNamed.FindAllStringSubmatch(cells[3], -1)
-		if len(files) == 0 || len(tests) == 0 {
-			t.Errorf("%q has %d files and %d tests", cells[0], len(files), len(tests))
-		}
-		if left := strings.Trim(fileNamed.ReplaceAllString(cells[2], "")+testNamed.ReplaceAllString(cells[3], ""), ", "); left != "" {
-			t.Errorf("%q: %q is neither a file nor a test", cells[0], left)
-		}
-		for _, f := range files {
-			if !isFile("../../" + f[1]) {
-				t.Errorf("%q: there is no file %s", cells[0], f[1])
+		rows, inside := 0, false // a table of these
+		for line := range strings.Lines(string(text)) {
+			switch {
+			case strings.HasPrefix(line, "| "+page.head+" |"):
+				inside = true
+			case !strings.HasPrefix(line, "|"):
+				inside = false
+			case inside && strings.HasPrefix(line, "| "):
+				rows++
+				checkRow(t, line, declared)
 			}
 		}
-		for _, n := range tests {
-			if !declared[n[1]] {
-				t.Errorf("%q: there is no test %s", cells[0], n[1])
-			}
+		if rows < page.least {
+			t.Errorf("only %d rows were found in %s", rows, page.name)
 		}
 	}
-	if threats < 50 {
-		t.Errorf("only %d threats were found", threats)
+}
+
+// checkRow reports what is wrong with one row: its third column has files, its fourth tests.
+func checkRow(t *testing.T, line string, declared map[string]bool) {
+	t.Helper()
+	cells := strings.Split(strings.Trim(line, "| \n"), " | ")
+	if len(cells) != 4 {
+		t.Errorf("%d cells, want 4: %s", len(cells), line)
+		return
+	}
+	files, tests := fileNamed.FindAllStringSubmatch(cells[2], -1), testNamed.FindAllStringSubmatch(cells[3], -1)
+	if len(files) == 0 || len(tests) == 0 {
+		t.Errorf("%q has %d files and %d tests", cells[0], len(files), len(tests))
+	}
+	if left := strings.Trim(fileNamed.ReplaceAllString(cells[2], "")+testNamed.ReplaceAllString(cells[3], ""), ", "); left != "" {
+		t.Errorf("%q: %q is neither a file nor a test", cells[0], left)
+	}
+	for _, f := range files {
+		if !isFile("../../" + f[1]) {
+			t.Errorf("%q: there is no file %s", cells[0], f[1])
+		}
+	}
+	for _, n := range tests {
+		if !declared[n[1]] {
+			t.Errorf("%q: there is no test %s", cells[0], n[1])
+		}
 	}
 }
 
