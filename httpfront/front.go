@@ -27,9 +27,7 @@ type Front struct {
 	plain *roomFront // of rooms that were not configured
 	self  string     // what the node calls itself towards itself; see loop.go
 
-	keys   atomic.Pointer[pass.Keyring]
-	keying sync.Mutex // held while keys are replaced; guards mesh
-	mesh   [16]byte
+	keys   keys
 	rooms  atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
 	limits atomic.Pointer[rateLimits]             // nil: there are none
 
@@ -86,19 +84,32 @@ func New(cfg Config) (*Front, error) {
 
 // SetKeys has passes opened and sealed with other keys from now on. It may be called while
 // requests run.
-func (f *Front) SetKeys(keys *pass.Keyring) {
-	f.keying.Lock()
-	defer f.keying.Unlock()
-	f.keys.Store(keys.Of(f.mesh))
-}
+func (f *Front) SetKeys(ring *pass.Keyring) { f.keys.replace(ring) }
 
 // SetMesh says of which mesh sessions are from now on: those of others are none. Zero is a
 // mesh of a time in which passes did not say so.
-func (f *Front) SetMesh(id [16]byte) {
-	f.keying.Lock()
-	defer f.keying.Unlock()
-	f.mesh = id
-	f.keys.Store(f.keys.Load().Of(id))
+func (f *Front) SetMesh(id [16]byte) { f.keys.bind(id) }
+
+// keys are those with which passes are opened and sealed.
+type keys struct {
+	atomic.Pointer[pass.Keyring]
+
+	mu   sync.Mutex // held while they are replaced; guards mesh
+	mesh [16]byte
+}
+
+func (k *keys) replace(ring *pass.Keyring) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.Store(ring.Of(k.mesh))
+}
+
+// bind has passes be of a mesh.
+func (k *keys) bind(mesh [16]byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.mesh = mesh
+	k.Store(k.Load().Of(mesh))
 }
 
 // SetHosts has requests for these hosts served from now on, and others refused; none: all

@@ -38,9 +38,6 @@ type State struct {
 	now       time.Time
 	updated   time.Time // when the visitor's last request counted
 	arrival   time.Time // zero: the visitor has no place
-	refresh   int       // seconds; 0: never
-	away      int       // the same while nobody looks
-	kept      int       // seconds for which the place is kept without a request
 	unsafe    bool
 	crowded   bool
 	down      bool
@@ -53,7 +50,15 @@ type State struct {
 	full     bool
 	progress int // percent, -1: not known
 
+	intervals
 	eventTimes
+}
+
+// intervals are in seconds.
+type intervals struct {
+	refresh int // until the page asks again; 0: it never does
+	away    int // the same while nobody looks
+	kept    int // for which the place is kept without a request
 }
 
 // eventTimes is what a page tells of the room's event.
@@ -73,23 +78,22 @@ const dayMinutes = 24 * 60
 func (p *Page) Fill(s *State, in Input) {
 	v, set := in.Verdict, in.Settings
 	*s = State{
-		lang:     lang.Match(in.AcceptLanguage, p.fallback),
-		roomName: set.Name,
-		operator: p.message,
-		now:      in.Now,
-		updated:  v.Pass.LastPoll,
-		arrival:  v.Pass.Arrival,
-		refresh:  refreshSeconds(v, set),
-		kept:     int(set.PlaceKept / time.Second),
-		unsafe:   in.Unsafe,
-		crowded:  in.Crowded,
-		down:     in.Down,
-		still:    in.Still,
-		json:     !p.noJSON,
-		method:   set.QueueingMethod,
-		queueAll: set.QueueAll,
-		estimate: v.Estimate,
-		progress: -1,
+		lang:      lang.Match(in.AcceptLanguage, p.fallback),
+		roomName:  set.Name,
+		operator:  p.message,
+		now:       in.Now,
+		updated:   v.Pass.LastPoll,
+		arrival:   v.Pass.Arrival,
+		intervals: intervals{refresh: refreshSeconds(v, set), kept: int(set.PlaceKept / time.Second)},
+		unsafe:    in.Unsafe,
+		crowded:   in.Crowded,
+		down:      in.Down,
+		still:     in.Still,
+		json:      !p.noJSON,
+		method:    set.QueueingMethod,
+		queueAll:  set.QueueAll,
+		estimate:  v.Estimate,
+		progress:  -1,
 	}
 	if s.updated.IsZero() {
 		s.updated = in.Now
