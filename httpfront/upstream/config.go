@@ -39,6 +39,8 @@ type Config struct {
 
 	Limits   Limits
 	Timeouts Timeouts
+	// Budget bounds the connections of several groups together. None does by default.
+	Budget *Budget
 
 	// Logger is told when an origin goes out or comes in. The default is
 	// slog.Default().
@@ -117,6 +119,15 @@ type Check struct {
 // StatusRange is the status codes from First to Last.
 type StatusRange struct{ First, Last int }
 
+// Complete checks l and fills its defaults in.
+func (l *Limits) Complete() error {
+	return errors.Join(
+		fill("limit of connections", &l.Conns, 1024),
+		fill("limit of tunnels", &l.Tunnels, 16384),
+		fill("limit of requests of a connection", &l.Requests, 10_000),
+	)
+}
+
 // complete checks c and fills its defaults in.
 func (c *Config) complete() error {
 	errs := []error{c.checkOrigins()}
@@ -130,9 +141,7 @@ func (c *Config) complete() error {
 	}
 	errs = append(errs,
 		fill("slow start", &c.SlowStart, 10*time.Second),
-		fill("limit of connections", &c.Limits.Conns, 1024),
-		fill("limit of tunnels", &c.Limits.Tunnels, 16384),
-		fill("limit of requests of a connection", &c.Limits.Requests, 10_000),
+		c.Limits.Complete(),
 		fill("timeout wait", &c.Timeouts.Wait, 10*time.Second),
 		fill("timeout connect", &c.Timeouts.Connect, 5*time.Second),
 		fill("timeout handshake", &c.Timeouts.Handshake, 5*time.Second),

@@ -32,7 +32,7 @@ func (e *DialError) Timeout() bool {
 func (g *Group) dial(p *pool) (net.Conn, error) {
 	conn, err := g.connect(context.Background(), p.origin.addr)
 	if err != nil {
-		return nil, &DialError{p.origin, "connect", err}
+		return nil, p.notConnected(err)
 	}
 	if p.tls == nil {
 		return conn, nil

@@ -49,6 +49,7 @@ func New(cfg Config) (*Group, error) {
 	for i, o := range cfg.Origins {
 		g.members[i].weight = int64(o.weight)
 		g.pools = append(g.pools, newPool(g, i))
+		cfg.Budget.join(g.pools[i])
 	}
 	return g, nil
 }
@@ -100,7 +101,7 @@ func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-
 // one, and returns a connection to it. For a request that has been somewhere it
 // is a new one: if one connection was closed while it was unused, others will
 // be, and of the origin where it was all of them are closed. It adds the origin to
-// t. The error is ErrBusy, ErrClosed or a *DialError.
+// t. The error wraps ErrBusy, or is ErrClosed or a *DialError.
 func (g *Group) Acquire(t *Tried, use Use) (*Conn, error) { return g.acquire(t, use, true) }
 
 // AcquireToAsk is Acquire for a request that goes out by Conn.Ask, which finds out by itself

@@ -148,14 +148,20 @@ func (p *pool) wait(places chan struct{}) error {
 }
 
 func (p *pool) dial(tunnel bool) (*Conn, error) {
+	budget := p.group.cfg.Budget
+	if err := budget.enter(p); err != nil {
+		return nil, err
+	}
 	conn, err := p.group.dial(p)
 	if err != nil {
+		budget.leave()
 		return nil, err
 	}
 	c := newConn(conn, p)
 	c.tunnel = tunnel
 	if !p.add(c) {
 		conn.Close()
+		budget.leave()
 		return nil, ErrClosed
 	}
 	return c, nil
@@ -177,13 +183,17 @@ func (p *pool) add(c *Conn) bool {
 // close closes one connection.
 func (p *pool) close(c *Conn) {
 	p.mu.Lock()
-	if _, ok := p.open[c]; ok && c.tunnel {
+	_, open := p.open[c]
+	if open && c.tunnel {
 		p.tunnels--
 		p.group.tunnels.Add(-1)
 	}
 	delete(p.open, c)
 	p.mu.Unlock()
 	c.Conn.Close()
+	if open {
+		p.group.cfg.Budget.leave()
+	}
 }
 
 func (p *pool) takeIdle() *Conn {
@@ -197,6 +207,27 @@ func (p *pool) takeIdle() *Conn {
 	p.idle[n-1] = nil
 	p.idle = p.idle[:n-1]
 	return c
+}
+
+// oldestIdle returns the connection that has been unused for longest, and since when; nil if none is unused.
+func (p *pool) oldestIdle() (*Conn, time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		return nil, time.Time{}
+	}
+	return p.idle[0], p.idle[0].since
+}
+
+// removeIdle takes c out of those that are unused, and reports whether it was among them.
+func (p *pool) removeIdle(c *Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := slices.Index(p.idle, c)
+	if i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+	}
+	return i >= 0
 }
 
 // makeRoom closes the connection that is unused for the longest time if there would
