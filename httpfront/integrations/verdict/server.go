@@ -50,6 +50,9 @@ type Config struct {
 	// Ready says why this node cannot decide at the moment; nil if it can. Nil means that
 	// it always can.
 	Ready func() error
+	// Conns is how many connections there are at one time. One that waits for a question gives its place to another
+	// where there is none left, peers that are not trusted first. Default ConnsMax.
+	Conns int
 	// Logger takes what an operator should know: peers that are not trusted, and
 	// proxies that do not say what they have to. The default is slog.Default().
 	Logger *slog.Logger
@@ -71,6 +74,14 @@ const warnEvery = time.Minute
 // headMax is the longest head of a question in bytes. Proxies add to heads that they
 // have accepted themselves, so it is well above what they accept.
 const headMax = 128 << 10
+
+// ConnsMax is how many connections there are by default. Proxies that keep none have one for each question under way.
+// A peer that is not trusted has connsMaxPerAddress: it can have no more answered than whether this node is ready, and
+// the keys of proofs.
+const (
+	ConnsMax           = 8192
+	connsMaxPerAddress = 256
+)
 
 // streamsMax is how many calls one connection may have open. Envoy has one connection
 // per worker, so it is what Envoy may ask at a time; most answers take no time, some a
@@ -94,6 +105,9 @@ func New(cfg Config) (*Server, error) {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
+	}
+	if cfg.Conns == 0 {
+		cfg.Conns = ConnsMax
 	}
 	if cfg.Ready == nil {
 		cfg.Ready = func() error { return nil }
@@ -125,7 +139,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		s.grpc.Stop()
 	})
-	err := srv.Serve(edge.Patient(s.cfg.Listener, s.cfg.Logger))
+	err := srv.Serve(edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{
+		Name: "verdict-listen", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Trusted: s.cfg.TrustedProxies, Log: s.cfg.Logger,
+	}))
 	close(served)
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("verdicts: %w", err)
@@ -146,7 +162,20 @@ func (s *Server) server() *http.Server {
 		WriteTimeout:      30 * time.Second,
 		IdleTimeout:       2 * time.Minute, // longer than proxies keep connections
 		MaxHeaderBytes:    headMax,
+		ConnState:         keepPlaces,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Logger.Handler(), slog.LevelDebug),
+	}
+}
+
+// keepPlaces has connections of trusted proxies keep their places while they ask. What others may ask for takes no time.
+func keepPlaces(c net.Conn, state http.ConnState) {
+	p := edge.PlaceOf(c)
+	switch {
+	case p == nil || p.IsLimited():
+	case state == http.StateActive:
+		p.Keep()
+	case state == http.StateIdle:
+		p.Await()
 	}
 }
 

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -463,6 +465,99 @@ func TestConfigNeedsWhatItNeeds(t *testing.T) {
 	for _, want := range []string{"listen", "judge", "trusted"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not speak of %s", err, want)
+		}
+	}
+}
+
+// TestConnectionsAreBounded: those that ask nothing make room, strangers' before those of proxies, over both protocols.
+func TestConnectionsAreBounded(t *testing.T) {
+	const conns = 6
+	j := &fakeJudge{answer: admitted}
+	base := serve(t, j, "127.0.0.1/32", func(c *Config) { c.Conns = conns })
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	ask := func(transport *http.Transport) (reused bool) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+			GotConn: func(is httptrace.GotConnInfo) { reused = is.Reused },
+		}), http.MethodGet, "http://"+base+"/readyz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		io.Copy(io.Discard, resp.Body)
+		return reused
+	}
+	one, two := &http.Transport{}, &http.Transport{Protocols: protocols}
+	defer one.CloseIdleConnections()
+	defer two.CloseIdleConnections()
+	for _, proxy := range []*http.Transport{one, two} {
+		ask(proxy)
+	}
+	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
+	for range 3 * conns {
+		c, err := stranger.Dial("tcp", base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		io.WriteString(c, "GET /readyz HTTP/1.1\r\n") // and no more
+	}
+	for name, proxy := range map[string]*http.Transport{"HTTP/1.1": one, "HTTP/2": two} {
+		if !ask(proxy) {
+			t.Errorf("a stranger has cost a proxy its connection over %s", name)
+		}
+	}
+	for range 3 * conns { // its own that ask nothing
+		c, err := net.Dial("tcp", base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	ask(&http.Transport{DisableKeepAlives: true})
+}
+
+// TestConnectionsThatAskKeepTheirPlaces: beyond the bound there is none for others as long as an answer is due.
+func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: protocols}} {
+		asked, answer := make(chan struct{}), make(chan struct{})
+		base := serve(t, &fakeJudge{}, "127.0.0.1/32", func(c *Config) {
+			c.Conns = 1
+			c.Ready = func() error {
+				close(asked)
+				<-answer
+				return nil
+			}
+		})
+		done := make(chan error, 1)
+		go func() {
+			defer transport.CloseIdleConnections()
+			resp, err := (&http.Client{Transport: transport}).Get("http://" + base + "/readyz")
+			if err == nil {
+				resp.Body.Close()
+			}
+			done <- err
+		}()
+		<-asked
+		c, err := net.Dial("tcp", base)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: a connection beyond the bound: %v", name, err)
+		}
+		c.Close()
+		close(answer)
+		if err := <-done; err != nil {
+			t.Errorf("%s: a connection that asked lost its place: %v", name, err)
 		}
 	}
 }

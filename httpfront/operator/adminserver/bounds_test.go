@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"runtime"
 	"strings"
 	"sync"
@@ -149,63 +148,6 @@ func TestOpenConnectionsKeepNobodyOut(t *testing.T) {
 		if resp.StatusCode != 200 {
 			t.Errorf("a health check: %d", resp.StatusCode)
 		}
-	}
-}
-
-// fake is a connection from an address.
-type fake struct {
-	net.Conn
-	from   string
-	closed bool
-}
-
-func (f *fake) RemoteAddr() net.Addr {
-	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.from))
-}
-func (f *fake) Close() error { f.closed = true; return nil }
-
-// TestWhoGivesUpAPlace: who has waited for longest, of the same address where that one has too many; nobody whose
-// request is being answered.
-func TestWhoGivesUpAPlace(t *testing.T) {
-	l := newPlaces(nil, slog.New(slog.DiscardHandler))
-	enter := func(from string) *place {
-		p := newPlace(l, &fake{from: from})
-		if !l.enter(p) {
-			return nil
-		}
-		return p
-	}
-	closed := func(p *place) bool { return p.Conn.(*fake).closed }
-	stranger := func(i int) string { return fmt.Sprintf("10.%d.%d.1:1", i/200, i%200) }
-	served := enter(stranger(0))
-	served.keep()
-	crowd := []*place{}
-	for range connsMaxPerAddress {
-		crowd = append(crowd, enter("192.0.2.1:1"))
-	}
-	if p := enter("192.0.2.1:2"); p == nil || !closed(crowd[0]) || closed(crowd[1]) || closed(served) {
-		t.Fatal("of an address with too many, not its oldest connection gave up its place")
-	}
-	crowd[1].keep()
-	crowd[1].await() // behind all others
-	for i := 1; l.open < connsMax; i++ {
-		enter(stranger(i))
-	}
-	if p := enter("198.51.100.1:1"); p == nil || !closed(crowd[2]) || closed(crowd[1]) || closed(served) {
-		t.Fatal("of all, not the connection that had waited for longest gave up its place")
-	}
-	for l.waiting.Len() > 0 {
-		l.waiting.Front().Value.(*place).keep()
-	}
-	if enter("198.51.100.2:1") != nil {
-		t.Error("a connection whose request is being answered gave up its place")
-	}
-	if err := errors.Join(served.Close(), served.Close()); err != nil || l.open != connsMax-1 {
-		t.Errorf("%d are open after one was closed: %v", l.open, err)
-	}
-	served.await()
-	if p := enter("198.51.100.2:1"); p == nil || l.open != connsMax || l.waiting.Len() != 1 {
-		t.Error("the place of a closed connection is nobody's, or it waits although it is closed")
 	}
 }
 

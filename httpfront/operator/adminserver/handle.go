@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/ropeline/ropeline/httpfront/conn/address"
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
@@ -95,11 +96,11 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, path string) {
 
 // serve has a part answer somebody who has a token that is good, or needs none here.
 func (s *Server) serve(ctx *fasthttp.RequestCtx, part Part) {
-	if p := placeOf(ctx.Conn()); p != nil {
-		p.keep()
+	if p := edge.PlaceOf(ctx.Conn()); p != nil {
+		p.Keep()
 		defer func() {
 			if !ctx.Response.IsBodyStream() { // those go on, and close their connection
-				p.await()
+				p.Await()
 			}
 		}()
 	}

@@ -32,6 +32,7 @@ type Config struct {
 	Tokens   *Tokens      // nil or empty: everybody may do everything, on loopback
 	Health   Part         // nil: none. Answers health checks, for which there are no limits: it has to be quick
 	Parts    []Part       // the first that answers a request does
+	Conns    int          // connections at one time. Default ConnsMax
 	Logger   *slog.Logger // default slog.Default()
 }
 
@@ -43,6 +44,12 @@ type Server struct {
 	large  chan struct{} // an element for each large body that is held
 }
 
+// How many connections there may be. Each costs some 40 KiB at most before its token is known.
+const (
+	ConnsMax           = 1024
+	connsMaxPerAddress = 256
+)
+
 // ErrOpen is wrapped by the error about a listener that is not on loopback and lets
 // everybody in, or tokens be read.
 var ErrOpen = errors.New("want a loopback address such as 127.0.0.1, or tokens and TLS")
@@ -51,6 +58,9 @@ var ErrOpen = errors.New("want a loopback address such as 127.0.0.1, or tokens a
 func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
+	}
+	if cfg.Conns == 0 {
+		cfg.Conns = ConnsMax
 	}
 	addr := cfg.Listener.Addr().String()
 	host, _, err := net.SplitHostPort(addr)
@@ -96,7 +106,7 @@ func (s *Server) Scope(token string) Scope {
 
 // Run serves until ctx ends. It returns nil then, and an error if it could not serve.
 func (s *Server) Run(ctx context.Context) error {
-	var ln net.Listener = newPlaces(edge.Patient(s.cfg.Listener, s.cfg.Logger), s.cfg.Logger)
+	var ln net.Listener = edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{Name: "admin", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Log: s.cfg.Logger})
 	if s.cfg.TLS != nil {
 		ln = tls.NewListener(ln, s.cfg.TLS)
 	}
@@ -109,7 +119,7 @@ func (s *Server) Run(ctx context.Context) error {
 		// Of a body no more than its beginning is read before handle knows who asks.
 		StreamRequestBody:            true,
 		DisablePreParseMultipartForm: true,
-		Concurrency:                  2 * connsMax, // those that gave up their places end in a moment
+		Concurrency:                  s.cfg.Conns + ConnsMax, // those that gave up their places end in a moment
 		Name:                         "ropeline",
 		CloseOnShutdown:              true,
 		SecureErrorLogMessage:        true,

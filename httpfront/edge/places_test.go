@@ -1,0 +1,96 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"testing"
+)
+
+// fake is a connection from an address.
+type fake struct {
+	net.Conn
+	from   string
+	closed bool
+}
+
+func (f *fake) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(f.from))
+}
+func (f *fake) Close() error { f.closed = true; return nil }
+
+// TestWhoGivesUpAPlace: who has waited for longest, of the same address where that one has too many; nobody whose
+// request is being answered.
+func TestWhoGivesUpAPlace(t *testing.T) {
+	const conns, perAddress = 40, 10
+	l := NewPlaces(nil, PlacesConfig{Conns: conns, PerAddress: perAddress, Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Log: slog.New(slog.DiscardHandler)})
+	enter := func(from string) *Place {
+		p := newPlace(l, &fake{from: from})
+		if !l.enter(p) {
+			return nil
+		}
+		return p
+	}
+	closed := func(p *Place) bool { return p.Conn.(*fake).closed }
+	stranger := func(i int) string { return fmt.Sprintf("10.%d.%d.1:1", i/200, i%200) }
+	served := enter(stranger(0))
+	served.Keep()
+	crowd := []*Place{}
+	for range perAddress {
+		crowd = append(crowd, enter("192.0.2.1:1"))
+	}
+	if p := enter("192.0.2.1:2"); p == nil || !closed(crowd[0]) || closed(crowd[1]) || closed(served) {
+		t.Fatal("of an address with too many, not its oldest connection gave up its place")
+	}
+	crowd[1].Keep()
+	crowd[1].Await() // behind all others
+	for i := 1; l.open < conns; i++ {
+		enter(stranger(i))
+	}
+	if p := enter("198.51.100.1:1"); p == nil || !closed(crowd[2]) || closed(crowd[1]) || closed(served) {
+		t.Fatal("of all, not the connection that had waited for longest gave up its place")
+	}
+	for l.waiting.Len() > 0 {
+		l.waiting.Front().Value.(*Place).Keep()
+	}
+	if enter("198.51.100.2:1") != nil {
+		t.Error("a connection whose request is being answered gave up its place")
+	}
+	if err := errors.Join(served.Close(), served.Close()); err != nil || l.open != conns-1 {
+		t.Errorf("%d are open after one was closed: %v", l.open, err)
+	}
+	served.Await()
+	if p := enter("198.51.100.2:1"); p == nil || l.open != conns || l.waiting.Len() != 1 {
+		t.Error("the place of a closed connection is nobody's, or it waits although it is closed")
+	}
+}
+
+// TestStrangersCostTheTrustedNoPlace: those have no limit of an address, and give up places after all others.
+func TestStrangersCostTheTrustedNoPlace(t *testing.T) {
+	l := NewPlaces(nil, PlacesConfig{Conns: 3, PerAddress: 1, Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Log: slog.New(slog.DiscardHandler)})
+	enter := func(from string) *Place {
+		t.Helper()
+		p := newPlace(l, &fake{from: from})
+		if !l.enter(p) {
+			t.Fatalf("no place for %s", from)
+		}
+		return p
+	}
+	closed := func(p *Place) bool { return p.Conn.(*fake).closed }
+	proxies := []*Place{enter("203.0.113.1:1"), enter("203.0.113.1:2")}
+	for i := range 5 {
+		first, second := enter(fmt.Sprintf("192.0.2.%d:1", i)), enter("198.51.100.1:1")
+		if !closed(first) || closed(second) || closed(proxies[0]) || closed(proxies[1]) {
+			t.Fatal("a stranger's connection did not make room for another stranger's")
+		}
+	}
+	third := enter("203.0.113.1:3")
+	if closed(proxies[0]) || third.IsLimited() {
+		t.Error("the connection of a trusted peer made room while a stranger had one")
+	}
+	if enter("203.0.113.1:4"); !closed(proxies[0]) || closed(proxies[1]) {
+		t.Error("of trusted peers, not the connection that had waited for longest made room")
+	}
+}
