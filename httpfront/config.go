@@ -174,6 +174,8 @@ type Limits struct {
 	// (room.NewVisitors). Trusted proxies and loopback have no such
 	// limit. Default 6000.
 	ConnsPerAddress int
+	// Redirects is how many connections RunRedirect has at once. Default Conns.
+	Redirects int
 	// Handshakes is how many connections are in their TLS handshake, or have still
 	// to send their PROXY header. They are not among Conns. If there are more, the
 	// oldest are closed. Default 4096.
@@ -184,6 +186,9 @@ type Limits struct {
 	// Upstream is about the origins of one route. More requests than have a place are
 	// answered with 503 after Timeouts.Upstream.Wait, more upgrades (WebSocket) at once.
 	Upstream upstream.Limits
+	// Origins is how many connections there are to the origins of all routes together;
+	// see upstream.Budget. Zero means that Upstream alone bounds them.
+	Origins int
 	// Body is the longest request body in bytes; a longer one is answered with
 	// 413. Bodies are streamed, so this protects the origin, not the front.
 	// Zero means no limit.
@@ -277,19 +282,23 @@ func (c *Config) complete() error {
 	if c.Limits.Body < 0 {
 		errs = append(errs, fmt.Errorf("limit body is %d: want 0 or more bytes", c.Limits.Body))
 	}
-	errs = append(errs, c.Limits.complete(), c.Timeouts.complete(), c.Edge.complete())
+	errs = append(errs, c.Limits.Complete(), c.Timeouts.complete(), c.Edge.complete())
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("http front: %w", err)
 	}
 	return nil
 }
 
-func (l *Limits) complete() error {
+// Complete checks l, but for Body, and fills its defaults in.
+func (l *Limits) Complete() error {
 	if l.BodyRate == 0 {
 		l.BodyRate = 240
 	}
 	return errors.Join(
 		fill("limit conns", &l.Conns, 32768),
+		fill("limit redirects", &l.Redirects, l.Conns),
+		fill("limit origins", &l.Origins, 0),
+		l.Upstream.Complete(),
 		fill("limit conns per address", &l.ConnsPerAddress, 6000),
 		fill("limit handshakes", &l.Handshakes, 4096),
 		fill("limit requests", &l.Requests, 1000),

@@ -47,7 +47,9 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("redirects: %w", err)
 	}
-	l := edge.New(ln, f.edgeConfig(nil), func(e *edge.Conn) { f.serve(&client{Conn: e}, f.redirect) })
+	ec := f.edgeConfig(nil)
+	ec.Limits.Conns = f.cfg.Limits.Redirects
+	l := edge.New(ln, ec, func(e *edge.Conn) { f.serve(&client{Conn: e}, f.redirect) })
 	err = l.Serve(ctx, func() {
 		// Answers are a few lines, so requests under way end at once or never.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -41,7 +41,11 @@ func newSites(cfg *Config) (*sites, error) {
 	if !cfg.hasOrigins() {
 		return &sites{}, nil // nothing is served, other proxies are answered
 	}
-	rest, err := newGroup(cfg, "", cfg.Origins)
+	var budget *upstream.Budget // nil: none
+	if cfg.Limits.Origins > 0 {
+		budget = upstream.NewBudget(cfg.Limits.Origins)
+	}
+	rest, err := newGroup(cfg, "", cfg.Origins, budget)
 	errs := []error{err}
 	t := &sites{
 		rest:   &site{group: rest, body: cfg.Limits.Body},
@@ -50,7 +54,7 @@ func newSites(cfg *Config) (*sites, error) {
 	for _, r := range cfg.Routes {
 		s := &site{group: rest, body: cmp.Or(r.Body, cfg.Limits.Body)}
 		if len(r.Origins.Servers) > 0 {
-			if s.group, err = newGroup(cfg, r.Name, r.Origins); err != nil {
+			if s.group, err = newGroup(cfg, r.Name, r.Origins, budget); err != nil {
 				errs = append(errs, err)
 			}
 			t.groups = append(t.groups, s.group)
@@ -71,7 +75,7 @@ func (c *Config) hasOrigins() bool {
 	return has(&c.Origins) || slices.ContainsFunc(c.Routes, func(r Route) bool { return has(&r.Origins) })
 }
 
-func newGroup(cfg *Config, name string, o Origins) (*upstream.Group, error) {
+func newGroup(cfg *Config, name string, o Origins, budget *upstream.Budget) (*upstream.Group, error) {
 	return upstream.New(upstream.Config{
 		Name:           name,
 		Origins:        o.Servers,
@@ -82,6 +86,7 @@ func newGroup(cfg *Config, name string, o Origins) (*upstream.Group, error) {
 		AllowAddresses: cfg.AllowAddresses,
 		Limits:         cfg.Limits.Upstream,
 		Timeouts:       cfg.Timeouts.Upstream,
+		Budget:         budget,
 		Logger:         cfg.Logger,
 	})
 }

@@ -33,25 +33,29 @@ func (d *doctor) checkBuffers() {
 	}
 }
 
-// filesWanted is how many files a node in front of a crowd has open: two for each connection
-// of a visitor who is let in, one for each who waits.
-const filesWanted = 65_536
-
 // checkFiles looks at how many files may be open.
 func (d *doctor) checkFiles() {
 	const check = "open files"
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		d.warn(check, "the limit cannot be read: "+errText(err), "see ulimit -n")
+	limit := descriptors()
+	if limit == 0 {
+		d.warn(check, "the limit cannot be read", "see ulimit -n")
 		return
 	}
-	// Go raises the first to the second by itself.
-	if limit.Max < filesWanted {
-		d.warn(check, fmt.Sprintf("at most %d, for some %d visitors at a time", limit.Max, limit.Max/2),
-			fmt.Sprintf("ulimit -Hn %d before the start, or LimitNOFILE=%d in the unit of systemd", filesWanted*16, filesWanted*16))
+	to := d.cfg.server()
+	wanted, err := to.Bounds()
+	if err != nil {
+		d.fail(check, errText(err), "")
 		return
 	}
-	d.ok(check, "at most %d", limit.Max)
+	do := fmt.Sprintf("ulimit -Hn %d before the start, or LimitNOFILE=%[1]d in the unit of systemd", wanted.Descriptors())
+	switch fits, err := wanted.Within(limit); {
+	case err != nil:
+		d.fail(check, fmt.Sprintf("at most %d, which are too few for a node", limit), do)
+	case fits != wanted:
+		d.warn(check, fmt.Sprintf("at most %d, with which a node takes %d connections of visitors, %d of other proxies and %d of operators at a time", limit, fits.Visitors, fits.Verdicts, fits.Admin), do)
+	default:
+		d.ok(check, "at most %d", limit)
+	}
 }
 
 // checkClock asks the kernel whether the clock is kept right.

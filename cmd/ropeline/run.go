@@ -99,6 +99,7 @@ func (c *config) prepare(file string, flags *pflag.FlagSet, w io.Writer) (to ser
 	}
 	to = c.server()
 	to.Logger, to.Version = log, versionText()
+	to.Descriptors = descriptors()
 	if to.DataDir == "" {
 		to.DataDir, err = stateDir(c.Name)
 	}

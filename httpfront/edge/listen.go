@@ -40,6 +40,10 @@ type Limits struct {
 	BodyRate          int // least bytes per second of a body, where rolled; below 0: any
 }
 
+// Refused is how many clients that are turned away are told why at a time, beyond Conns. Each costs a goroutine for up
+// to twice politeTime.
+func (l Limits) Refused() int { return min(politeMax, max(politeMin, l.Conns/8)) }
+
 // Listener has connections that are ready for a first request served, and knows
 // which are open, so that a shutdown can end those that do not end by themselves.
 //
@@ -71,9 +75,7 @@ type warnings struct{ full, crowded, preparing, header rate.Sometimes }
 const (
 	warnEvery = time.Minute
 
-	// politeMax is how many refused clients are told why at a time. Each costs a
-	// goroutine for up to twice politeTime.
-	politeMax = 128
+	politeMin, politeMax = 8, 128
 )
 
 // New returns a listener whose connections each serves.
@@ -81,7 +83,7 @@ func New(ln net.Listener, cfg Config, each func(*Conn)) *Listener {
 	l := &Listener{
 		Listener: Patient(ln, cfg.Log), cfg: cfg, each: each,
 		closed:    make(chan struct{}),
-		polite:    make(chan struct{}, politeMax),
+		polite:    make(chan struct{}, cfg.Limits.Refused()),
 		conns:     map[*Conn]struct{}{},
 		addresses: addressCounts{},
 	}

@@ -54,7 +54,7 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := newOperators(&Admin{TokenFile: file, Token: "variable-0123456789"}, ln, struct{ dashboard.Source }{}, http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler))
+	o, err := newOperators(&Admin{TokenFile: file, Token: "variable-0123456789"}, ln, 0, struct{ dashboard.Source }{}, http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,9 @@ type Config struct {
 	Rooms []room.Settings
 
 	Logger *slog.Logger // default slog.Default()
+	// Descriptors is how many the process may have, which bounds connections where they are fewer than Bounds asks for.
+	// 0: nobody knows. It is for a process of one server.
+	Descriptors int
 	// LogDropped is how many lines of Logger were dropped so far; nil: none are.
 	LogDropped func() uint64
 

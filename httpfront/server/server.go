@@ -40,9 +40,10 @@ type Server struct {
 	beside []part // what runs while visitors are served
 	after  []part // what runs until the last of them was
 
-	rooms int // that the configuration has
-	life  *life
-	began atomic.Bool // by Run or Close
+	bounds Bounds
+	rooms  int // that the configuration has
+	life   *life
+	began  atomic.Bool // by Run or Close
 }
 
 // observers are told of requests.
@@ -99,6 +100,9 @@ func New(cfg Config) (_ *Server, err error) {
 			err = errors.Join(err, s.release())
 		}
 	}()
+	if err := s.keepWithin(); err != nil {
+		return nil, err
+	}
 	if err := s.open(); err != nil {
 		return nil, err
 	}
