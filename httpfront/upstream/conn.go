@@ -36,6 +36,7 @@ type Conn struct {
 	writes *deadline.Lazy // nil for TLS, which cannot go on after a write that timed out
 
 	pause    atomic.Int64 // ns between two reads; 0: no limit
+	waits    atomic.Int64 // ns since the epoch from when on it is waited for the answer of a request that is asked; 0: it is not
 	received atomic.Bool  // since it was acquired
 	broken   atomic.Bool  // a read has failed
 
@@ -168,6 +169,8 @@ func (c *Conn) Write(p []byte) (int, error) {
 // of no use any more; another one may be. The request is good until it returns.
 func (c *Conn) Ask(request []byte, pause time.Duration) error {
 	c.pause.Store(int64(pause))
+	c.waits.Store(c.began.UnixNano())
+	defer c.waits.Store(0)
 	if !c.ask.canAsk() {
 		if c.reused && !c.isQuiet() {
 			return ErrStale

@@ -285,6 +285,20 @@ func (p *pool) closeAll() {
 	p.idle = nil
 }
 
+// late returns when requests without a body began that wait for their answers for lateAfter and more.
+func (p *pool) late(now time.Time) (all []time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.open {
+		if ns := c.waits.Load(); ns != 0 {
+			if began := time.Unix(0, ns); now.Sub(began) >= lateAfter {
+				all = append(all, began)
+			}
+		}
+	}
+	return all
+}
+
 func (p *pool) answered() { p.group.observe(p.index, nil) }
 
 func (p *pool) failed(err error, now time.Time) {

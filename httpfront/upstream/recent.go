@@ -6,12 +6,20 @@ import (
 	"time"
 )
 
-// Figures of an origin are those of the last recentSpan, up to a slot less.
+// Figures of an origin are those of its last recentEnough requests, and of all that ended in the last recentLeast slots;
+// none is older than recentSpan, up to a slot less. So trouble outweighs what was before it within seconds, and where few
+// ask a single failure does not.
 const (
-	recentSlots = 6
-	recentSlot  = 5 * time.Second
-	recentSpan  = recentSlots * recentSlot
+	recentSlots  = 15
+	recentSlot   = 2 * time.Second
+	recentSpan   = recentSlots * recentSlot
+	recentLeast  = 3
+	recentEnough = 20
 )
+
+// lateAfter is for how long a request waits for its answer until it is among the figures, as of that moment but with the
+// time so far: of an origin that hangs no request ends.
+const lateAfter = 5 * time.Second
 
 // times is how many response times are told apart: four between each power of two of microseconds
 // and the next, up to more than two minutes.
@@ -70,13 +78,27 @@ type figures struct {
 	p50, p99         time.Duration // 0: nothing was answered
 }
 
-func (r *recent) figures(now time.Time) (f figures) {
-	newest := now.UnixNano() / int64(recentSlot)
+// figures returns those of now, where late are the beginnings of requests that are late. Those that are so for longer than
+// recentSpan count where there is little else.
+func (r *recent) figures(now time.Time, late []time.Time) (f figures) {
 	var took [times]uint64
 	var all uint64
-	for i := range r.slots {
-		s := &r.slots[i]
-		if s.number.Load() <= newest-recentSlots {
+	newest := now.UnixNano() / int64(recentSlot)
+	for back := range int64(recentSlots) {
+		if back >= recentLeast && f.requests >= recentEnough {
+			break
+		}
+		n := newest - back
+		for _, began := range late {
+			since := began.Add(lateAfter).UnixNano() / int64(recentSlot)
+			if since == n || since < n && back == recentSlots-1 {
+				took[timeIndex(now.Sub(began))]++
+				all++
+				f.requests++
+			}
+		}
+		s := &r.slots[uint64(n)%recentSlots]
+		if s.number.Load() != n {
 			continue
 		}
 		f.requests += uint64(s.requests.Load())

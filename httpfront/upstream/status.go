@@ -28,8 +28,9 @@ type OriginStatus struct {
 	Requests uint64 `json:"requests"` // sent to it since the start, upgrades included
 	Failures uint64 `json:"failures"` // of those, not answered
 
-	// Of the last half minute: requests that have ended, the part of them that were not answered or with a
-	// status from 500 on, and what half and 99 of 100 answers took to begin, at most.
+	// Of the last 6 s, or of as many more, up to half a minute, as 20 requests take: requests that have ended, or wait for
+	// 5 s and more, the part of them that were not answered or with a status from 500 on, and what half and 99 of 100
+	// answers took to begin, at most.
 	RecentRequests uint64        `json:"recent_requests"`
 	ErrorRate      float64       `json:"error_rate"`
 	P50            time.Duration `json:"p50_ns"`
@@ -71,7 +72,7 @@ func (g *Group) Status() Status {
 		o.Requests, o.Failures = p.requests.Load(), p.failures.Load()
 		o.Active = len(p.slots)
 		o.LastFailure = p.lastFailure.Load()
-		f := p.recent.figures(now)
+		f := p.recent.figures(now, p.late(now))
 		o.RecentRequests, o.P50, o.P99 = f.requests, f.p50, f.p99
 		if f.requests > 0 {
 			o.ErrorRate = float64(f.errors) / float64(f.requests)

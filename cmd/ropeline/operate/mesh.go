@@ -203,7 +203,7 @@ func originStateOf(o object) string {
 	return o.at("state")
 }
 
-// errorsOf returns how much of the requests of the last half minute an origin failed.
+// errorsOf returns how much of its last requests an origin failed.
 func errorsOf(o object) string {
 	rate, err := strconv.ParseFloat(o.at("error_rate"), 64)
 	if err != nil || o.at("recent_requests") == "0" {

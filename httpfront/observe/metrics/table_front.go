@@ -26,7 +26,7 @@ var frontTable = []Metric{
 		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is healthy: it is neither ejected, on trial nor down",
 		ofOrigins(func(o *origin) float64 { return bitOf(o.State == "in") }),
 	},
-	{"ropeline_origin_recent_requests", Gauge, "requests", originLabels, "requests to the origin that ended in the last half minute", ofOrigins(func(o *origin) float64 { return float64(o.RecentRequests) })},
+	{"ropeline_origin_recent_requests", Gauge, "requests", originLabels, "requests to the origin that ended in the last 6 s, or as many more, up to half a minute, as 20 requests take, and those that wait for 5 s and more", ofOrigins(func(o *origin) float64 { return float64(o.RecentRequests) })},
 	{"ropeline_origin_error_ratio", Gauge, "ratio", originLabels, "the part of these that were not answered, or with a status from 500 on", ofOrigins(func(o *origin) float64 { return o.ErrorRate })},
 	{"ropeline_origin_p50_seconds", Gauge, "seconds", originLabels, "what half of these answers took to begin, at most", ofOrigins(func(o *origin) float64 { return o.P50.Seconds() })},
 	{"ropeline_origin_p99_seconds", Gauge, "seconds", originLabels, "what 99 of 100 of these answers took to begin, at most", ofOrigins(func(o *origin) float64 { return o.P99.Seconds() })},

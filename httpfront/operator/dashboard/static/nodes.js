@@ -40,7 +40,7 @@ function clockText(n) {
   return `${ms < 0 ? '−' : '+'}${Math.abs(ms).toFixed(1)} ms`
 }
 
-// originText says how an origin is: its state, and what became of its requests in the last half minute.
+// originText says how an origin is: its state, and what became of its last requests.
 function originText(o) {
   const figures = o.recent_requests ? ` · ${Math.round(o.error_rate * 100)} % errors · p50 ${rtt(o.p50_ns)} · p99 ${rtt(o.p99_ns)}` : ''
   const failed = o.last_failure ? ` · last failure ${clock(o.last_failure.at)}: ${o.last_failure.text}` : ''
