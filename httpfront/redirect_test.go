@@ -50,6 +50,15 @@ func TestRedirectGoesToTheSameAddressWithTLS(t *testing.T) {
 	}
 }
 
+// TestRedirectsHaveABoundOfTheirOwn: it is not that of visitors.
+func TestRedirectsHaveABoundOfTheirOwn(t *testing.T) {
+	f := serveRedirect(t, func(c *Config) { c.Limits.Redirects = 1 })
+	f.dial()
+	waitFor(t, "the one place to be taken", func() bool {
+		return strings.HasPrefix(f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 503 ")
+	})
+}
+
 // TestRedirectRefusesWhatIsNotInOrder has hosts and heads in it with which a redirect
 // could be made to lead elsewhere.
 func TestRedirectRefusesWhatIsNotInOrder(t *testing.T) {

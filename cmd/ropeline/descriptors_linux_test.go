@@ -88,8 +88,8 @@ func TestFewDescriptorsAndManyClients(t *testing.T) {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
 	}
-	if _, got := p.metrics(); got["process_max_fds"] != descriptors || got["process_open_fds"] >= descriptors {
-		t.Errorf("%v descriptors of %v are open", got["process_open_fds"], got["process_max_fds"])
+	if _, got := p.metrics(); got["process_max_fds"] != descriptors || got["process_open_fds"] >= descriptors || got["ropeline_connections_max"] != 85 {
+		t.Errorf("%v descriptors of %v are open, with at most %v visitors", got["process_open_fds"], got["process_max_fds"], got["ropeline_connections_max"])
 	}
 	change, err := http.NewRequest(http.MethodPatch, "http://"+p.admin+"/api/v1/rooms/default", strings.NewReader(`{"total_active_users": 60}`))
 	if err != nil {

@@ -167,7 +167,7 @@ func TestMetricsOfANode(t *testing.T) {
 		at("malformed", none): is(1), at("bypassed", none): is(1), at("admitted", none): is(0), at("unavailable", none): is(0),
 		`ropeline_request_duration_seconds_count{outcome="admitted"}`: is(2),
 		`ropeline_request_duration_seconds_sum{outcome="admitted"}`:   above(0),
-		"ropeline_requests_in_flight":                                 is(0), "ropeline_connections": is(1),
+		"ropeline_requests_in_flight":                                 is(0), "ropeline_connections": is(1), "ropeline_connections_max": above(0),
 		`ropeline_certificate_ok{name="shop.example"}`:                       is(1),
 		`ropeline_certificate_expiry_timestamp_seconds{name="shop.example"}`: above(float64(time.Now().Unix())),
 		"ropeline_series_left_out":                                           is(0),

@@ -98,6 +98,15 @@ var cases = []struct {
 		[]string{`process_open_fds{job="other",instance="a"} 900x90
 		process_max_fds{job="other",instance="a"} 1024x90`},
 	},
+	{
+		"RopelineConnectionsNearlyFull",
+		`ropeline_connections{instance="a"} 900x90
+		ropeline_connections_max{instance="a"} 1000x90`,
+		`{instance="a"}`,
+		[]string{`ropeline_connections{instance="a"} 700x90
+		ropeline_connections_max{instance="a"} 1000x90`, `ropeline_connections{instance="a"} 0x90
+		ropeline_connections_max{instance="a"} 0x90`},
+	},
 
 	{
 		"RopelineLimitExceeded",

@@ -99,6 +99,7 @@ func (m *measures) sample() metrics.Sample {
 		s.Limits = append(s.Limits, metrics.LimitTally{ID: t.ID.String(), Action: string(t.Action), Requests: t.Limited})
 	}
 	s.Front.Connections, s.Front.RequestsInFlight = a.front.Load()
+	s.Front.ConnectionsMax = a.bounds.Visitors
 	if a.access != nil {
 		is := a.access.Stats()
 		s.Front.AccessLines, s.Front.AccessDropped, s.Front.AccessErrors = is.Lines, is.Dropped, is.Errors

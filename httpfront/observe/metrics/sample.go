@@ -43,6 +43,7 @@ type Disk struct {
 // Front is what HTTP clients meet.
 type Front struct {
 	Connections      int // open
+	ConnectionsMax   int // of these at one time
 	RequestsInFlight int
 
 	AccessLines, AccessDropped, AccessErrors uint64 // of the access log

@@ -22,6 +22,7 @@ var frontTable = []Metric{
 	{durationName, Histogram, "seconds", []string{"outcome"}, "how long requests took, from the whole head to the end of the answer", nil},
 	{"ropeline_requests_in_flight", Gauge, "requests", nil, "requests that are being answered", one(func(s *Sample) int { return s.Front.RequestsInFlight })},
 	{"ropeline_connections", Gauge, "connections", nil, "open connections of clients", one(func(s *Sample) int { return s.Front.Connections })},
+	{"ropeline_connections_max", Gauge, "connections", nil, "of these the node takes so many: max-connections, or fewer where the limit of open files is too low", one(func(s *Sample) int { return s.Front.ConnectionsMax })},
 	{
 		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is healthy: it is neither ejected, on trial nor down",
 		ofOrigins(func(o *origin) float64 { return bitOf(o.State == "in") }),
