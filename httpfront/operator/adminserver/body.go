@@ -1,6 +1,7 @@
 package adminserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,14 +68,34 @@ func tooLarge(ctx *fasthttp.RequestCtx) {
 	refuse(ctx, fasthttp.StatusRequestEntityTooLarge, fmt.Sprintf("the body has more than %d bytes", MaxBody))
 }
 
+// How fast bodies are dropped, all together, in bytes per second and at a time. Nobody else waits for it, and dropping them
+// as fast as they come takes the processor from visitors.
+const (
+	dropRate  = 128 << 20
+	dropPiece = 32 << 10
+)
+
 // dropBody reads what is left of a body and keeps none of it. Most clients send all of it before they read the
 // answer, which they might not get if the connection was closed before.
-func dropBody(ctx *fasthttp.RequestCtx) {
+func (s *Server) dropBody(ctx *fasthttp.RequestCtx) {
 	if !ctx.Request.IsBodyStream() {
 		return
 	}
-	n, err := io.Copy(io.Discard, io.LimitReader(ctx.RequestBodyStream(), MaxBody+1))
-	if err != nil && !errors.Is(err, io.EOF) || n > MaxBody {
+	body, dropped := ctx.RequestBodyStream(), int64(0)
+	for dropped <= MaxBody {
+		n, err := io.CopyN(io.Discard, body, dropPiece)
+		dropped += n
+		if err == nil {
+			err = s.drops.WaitN(context.Background(), dropPiece)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				ctx.SetConnectionClose()
+			}
+			break
+		}
+	}
+	if dropped > MaxBody {
 		ctx.SetConnectionClose() // what comes is no next request
 	}
 	ctx.Request.ResetBody()

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/time/rate"
 )
 
 // ready is a Part that says that the node is ready.
@@ -86,6 +87,20 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestBodiesAreDroppedAtARate has a body be dropped of which each piece counts, while none may be dropped beyond what there is.
+func TestBodiesAreDroppedAtARate(t *testing.T) {
+	_, s := start(t, withTokens)
+	const pieces = 4
+	s.drops = rate.NewLimiter(rate.Every(time.Hour), pieces*dropPiece)
+	var ctx fasthttp.RequestCtx
+	body := bytes.NewReader(make([]byte, pieces*dropPiece-1))
+	ctx.Request.SetBodyStream(body, body.Len())
+	s.dropBody(&ctx)
+	if left := s.drops.Tokens(); body.Len() != 0 || left < dropPiece || left > dropPiece+1 {
+		t.Errorf("%d bytes are left of the body, and %.0f may be dropped at once; want none, and %d", body.Len(), left, dropPiece)
+	}
 }
 
 // TestFewLongBodiesAtATime: those of operators are held a few at a time, and short ones beside them.

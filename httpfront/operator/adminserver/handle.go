@@ -29,7 +29,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 			refuse(ctx, fasthttp.StatusInternalServerError, "this request could not be served; the log says why")
 		}
 	}()
-	defer dropBody(ctx)
+	defer s.dropBody(ctx)
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
@@ -42,7 +42,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 	path := string(ctx.URI().PathOriginal()) // as the API takes it apart, so that both mean the same
 	if s.cfg.Health != nil {
 		if _, ok := s.cfg.Health.Needs(string(ctx.Method()), path); ok {
-			dropBody(ctx)
+			s.dropBody(ctx)
 			s.cfg.Health.Serve(ctx)
 			return
 		}
@@ -87,7 +87,7 @@ func (s *Server) answer(ctx *fasthttp.RequestCtx, path string) {
 		return
 	}
 	if who.scope == Nothing {
-		dropBody(ctx) // what anybody may ask for takes none
+		s.dropBody(ctx) // what anybody may ask for takes none
 		part.Serve(ctx)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/httpfront/edge"
 )
@@ -42,6 +43,7 @@ type Server struct {
 	tokens atomic.Pointer[Tokens]
 	limits *limits
 	large  chan struct{} // an element for each large body that is held
+	drops  *rate.Limiter // of bytes of bodies that are dropped
 }
 
 // How many connections there may be. Each costs some 40 KiB at most before its token is known.
@@ -70,7 +72,7 @@ func New(cfg Config) (*Server, error) {
 	if !isLoopback(host) && (cfg.Tokens.Len() == 0 || cfg.TLS == nil) {
 		return nil, fmt.Errorf("admin: listen on %q: %w", addr, ErrOpen)
 	}
-	s := &Server{cfg: cfg, large: make(chan struct{}, largeMax)}
+	s := &Server{cfg: cfg, large: make(chan struct{}, largeMax), drops: rate.NewLimiter(dropRate, dropPiece)}
 	s.tokens.Store(cfg.Tokens)
 	if s.limits, err = newLimits(); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
