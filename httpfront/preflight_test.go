@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -95,6 +96,53 @@ func TestPreflightsTakeNoPlacesFromVisitors(t *testing.T) {
 		}
 	}
 	if got := f.do("OPTIONS", "/room", nil, asksFirst...); got.StatusCode != 200 {
+		t.Errorf("afterwards: %d", got.StatusCode)
+	}
+}
+
+// TestUploadsTakeHalfOfThePlaces: how fast a body comes is up to its client. One that has come already is no upload.
+func TestUploadsTakeHalfOfThePlaces(t *testing.T) {
+	const places = 8
+	asked := make(chan struct{}, places)
+	f := serve(t, fakeRooms{"/room", newRoom(letIn)}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/room/upload" {
+			asked <- struct{}{}
+		}
+		echo(w, r)
+	}), func(c *Config) { c.Limits.Upstream.Conns, c.Timeouts.Upstream.Wait = places, 200*time.Millisecond })
+	bodies, ends := io.Pipe()
+	defer bodies.Close()
+	var wg sync.WaitGroup
+	codes := make(chan int, places)
+	for range places {
+		wg.Go(func() {
+			codes <- f.do("POST", "/room/upload", io.MultiReader(strings.NewReader("x"), bodies)).StatusCode
+		})
+	}
+	for range places / 2 {
+		<-asked
+	}
+	for range places / 2 {
+		if code := <-codes; code != http.StatusServiceUnavailable {
+			t.Errorf("one more gets %d", code)
+		}
+	}
+	for range 3 {
+		if got := f.get("/room"); got.StatusCode != 200 {
+			t.Errorf("a visitor meanwhile: %d", got.StatusCode)
+		}
+		if got := f.raw("POST /room HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 1\r\n\r\nx"); !strings.HasPrefix(got, "HTTP/1.1 200 ") {
+			t.Errorf("a form that has come meanwhile: %q", got)
+		}
+	}
+	ends.Close()
+	wg.Wait()
+	for range places / 2 {
+		if code := <-codes; code != 200 {
+			t.Errorf("the first get %d", code)
+		}
+	}
+	if got := f.do("POST", "/room", strings.NewReader("x")); got.StatusCode != 200 {
 		t.Errorf("afterwards: %d", got.StatusCode)
 	}
 }

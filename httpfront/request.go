@@ -85,8 +85,11 @@ func (r *request) asks() bool {
 
 // use is what a connection to the origin is for.
 func (r *request) use() upstream.Use {
-	if r.Preflight {
+	switch {
+	case r.Preflight:
 		return upstream.Preflight
+	case r.HasBody() && (r.Length < 0 || r.Length > int64(r.edge.in.Buffered())):
+		return upstream.Upload
 	}
 	return upstream.Request
 }

@@ -89,6 +89,10 @@ const (
 	// another site. They pass rooms, as they tell nothing of who asks, so they have a
 	// bound of their own: an eighth of Limits.Conns, and at least one.
 	Preflight
+	// Upload is a request whose body has not come yet. How fast it comes is up to the client, so
+	// they have a bound of their own: half of Limits.Conns, and at least one.
+	Upload
+	uses
 )
 
 // Tried is which origins a request has been to. The zero value is none.

@@ -20,7 +20,7 @@ type pool struct {
 	tls    *tls.Config   // nil for plain connections
 	slots  chan struct{} // one element for each request under way
 
-	preflights chan struct{} // one element for each of those that is a preflight
+	shares [uses]chan struct{} // one element for each of those of a use; nil for those that may have all slots
 
 	requests atomic.Uint64 // that were sent, or should have been
 	failures atomic.Uint64 // of those, not answered
@@ -44,9 +44,9 @@ func newPool(g *Group, i int) *pool {
 		group:  g,
 		slots:  make(chan struct{}, g.cfg.Limits.Conns),
 		open:   map[*Conn]struct{}{},
-
-		preflights: make(chan struct{}, max(1, g.cfg.Limits.Conns/8)),
 	}
+	p.shares[Preflight] = make(chan struct{}, max(1, g.cfg.Limits.Conns/8))
+	p.shares[Upload] = make(chan struct{}, max(1, g.cfg.Limits.Conns/2))
 	p.steady.Store(true)
 	if o.tls {
 		if p.tls = g.cfg.TLS.Clone(); p.tls == nil {
@@ -88,14 +88,15 @@ func (p *pool) acquire(use Use, fresh, look bool) (*Conn, error) {
 
 // take waits for the places of a connection.
 func (p *pool) take(use Use) error {
-	if use == Preflight {
-		if err := p.wait(p.preflights); err != nil {
+	share := p.shares[use]
+	if share != nil {
+		if err := p.wait(share); err != nil {
 			return err
 		}
 	}
 	err := p.wait(p.slots)
-	if err != nil && use == Preflight {
-		<-p.preflights
+	if err != nil && share != nil {
+		<-share
 	}
 	return err
 }
@@ -103,8 +104,8 @@ func (p *pool) take(use Use) error {
 // leave gives the places of a connection back.
 func (p *pool) leave(use Use) {
 	<-p.slots
-	if use == Preflight {
-		<-p.preflights
+	if share := p.shares[use]; share != nil {
+		<-share
 	}
 }
 
