@@ -190,6 +190,11 @@ CHAOS ?= 60m
 chaos: ropeline-bench #+ what goes wrong around four nodes, mixed for CHAOS (60m): descriptors, logs, stores, disks, clocks, paths
 	./ropeline-bench run chaos --set for=$(CHAOS),seed=$(SEED) --docs docs
 
+FLOODS ?= 5m
+.PHONY: floods
+floods: build ropeline-bench #+ each kind of load without a token at its bound, held for FLOODS (5m): memory by its budget, and what a visitor inside notices (about 100 minutes; all of max-connections takes a hard limit of 40000 open files)
+	./ropeline-bench run floods --set for=$(FLOODS) --docs docs
+
 .PHONY: microbench
 microbench: #+ every benchmark of a function
 	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...

@@ -166,7 +166,7 @@ type Route struct {
 type Limits struct {
 	// Conns is how many client connections are open at once, upgraded ones among
 	// them; more are answered with 503 and closed.
-	// Each costs some 30 KiB. Default 32768.
+	// Each costs up to 80 KiB. Default 32768.
 	Conns int
 	// ConnsPerAddress is how many of them one address has, which is a /64 of IPv6;
 	// more are answered with 429 and closed. A browser opens up to six, so the default

@@ -32,6 +32,7 @@ of its own.
 	}
 	cli.Prepare(root)
 	root.AddCommand(newListCommand(), newRunCommand(), newRateCommand(), newSimulateCommand(), newServeCommand())
+	root.AddCommand(commandsOnLinux()...)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

@@ -46,7 +46,7 @@ type Server struct {
 	drops  *rate.Limiter // of bytes of bodies that are dropped
 }
 
-// How many connections there may be. Each costs some 40 KiB at most before its token is known.
+// How many connections there may be. Each costs up to 96 KiB, garbage included, before its token is known.
 const (
 	ConnsMax           = 1024
 	connsMaxPerAddress = 256

@@ -1,0 +1,42 @@
+//go:build linux
+
+package floods
+
+// Bounds of a node, as its settings have them by default, and those that no setting changes.
+const (
+	defaultConns = 32768    // max-connections
+	uploads      = 1024 / 2 // half of max-origin-requests
+	adminConns   = 1024     // connections of operators
+	streams      = 64       // of the dashboard
+	newInLine    = 600_000  // of max-new-visitors, a minute; who does not come again is in line for less
+	addressSlots = 1 << 16
+)
+
+// item is a line of the table of docs/operating.md: what is held for one of something, and how many there may be.
+type item struct {
+	name string
+	most int   // with the default settings
+	each int64 // bytes resident, garbage included
+}
+
+// all is what is held for n.
+func (i item) all(n int) int64 { return i.each * int64(min(n, i.most)) }
+
+// The budget. A test holds it to the table.
+var (
+	idleConn     = item{"a connection of a visitor without a request", defaultConns, 24 << 10}
+	headConn     = item{"the same with an unfinished head", defaultConns, 40 << 10}
+	bodyConn     = item{"the same with a body that nobody wants", defaultConns, 40 << 10}
+	waitingConn  = item{"the same with a request that waits for a place at the site", defaultConns, 80 << 10}
+	uploadConn   = item{"a body on its way to the site", uploads, 128 << 10}
+	operatorConn = item{"a connection of an operator", adminConns, 96 << 10}
+	streamConn   = item{"a stream of the dashboard", streams, 64 << 10}
+	inLine       = item{"a visitor in line", newInLine, 256}
+	addressSlot  = item{"an address that new visitors come from", addressSlots, 16}
+	limitTable   = item{"the keys of rate limits", 1, 128 << 20} // twice limit-memory
+	fullSpeed    = item{"requests as many as a core answers", 1, 64 << 20}
+)
+
+func budgetItems() []item {
+	return []item{idleConn, headConn, bodyConn, waitingConn, uploadConn, operatorConn, streamConn, inLine, addressSlot, limitTable, fullSpeed}
+}

@@ -1,0 +1,109 @@
+//go:build linux
+
+package floods
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// What connections do until the node ends them. None of them reads more than it has to.
+
+const (
+	headSize  = 16<<10 - 512 // just below what is refused as too long
+	bodyPiece = 1 << 10
+	bodyEvery = 2500 * time.Millisecond // hardly faster than min-body-rate, and shorter than any pause that ends a body
+	longBody  = 7_000_000
+	formPath  = "/form" // for which the site reads all of a body before it answers
+)
+
+// toEnd reads until the connection ends.
+func toEnd(c net.Conn) {
+	var buf [512]byte
+	for {
+		if _, err := c.Read(buf[:]); err != nil {
+			return
+		}
+	}
+}
+
+// silent says nothing.
+func silent(_ context.Context, c net.Conn, _ int) { toEnd(c) }
+
+// askOnce makes one request, and no other.
+func askOnce(_ context.Context, c net.Conn, _ int) {
+	if _, err := c.Write(newcomer(0)); err == nil {
+		toEnd(c)
+	}
+}
+
+// unfinished sends a head without its end.
+func unfinished(_ context.Context, c net.Conn, _ int) {
+	head := headWith("")
+	head = append(head[:len(head)-2], "X-Filler: "...)
+	head = append(head, bytes.Repeat([]byte("x"), headSize-len(head))...)
+	if _, err := c.Write(head); err == nil {
+		toEnd(c)
+	}
+}
+
+// post is the head of a request with a body.
+func post(path string, length int) string {
+	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: shop.example\r\nAccept: application/json\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, length)
+}
+
+// trickle sends a body that takes for ever, and goes on when it is answered, until the node does not take more.
+func trickle(ctx context.Context, c net.Conn, _ int) {
+	var reading sync.WaitGroup
+	reading.Go(func() { toEnd(c) })
+	defer reading.Wait()
+	defer c.Close()
+	piece := bytes.Repeat([]byte("x"), bodyPiece)
+	if _, err := io.WriteString(c, post(formPath, 1<<30)); err != nil {
+		return
+	}
+	for {
+		if _, err := c.Write(piece); err != nil || !sleep(ctx, bodyEvery) {
+			return
+		}
+	}
+}
+
+// longRequest is one with a long body for the API of operators, which all connections share.
+var longRequest = sync.OnceValue(func() []byte {
+	return append([]byte(post("/api/v1/rooms", longBody)), bytes.Repeat([]byte(" "), longBody)...)
+})
+
+// sendLong sends one body after the other for the API of operators.
+func sendLong(_ context.Context, c net.Conn, _ int) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			if _, err := c.Write(longRequest()); err != nil {
+				return
+			}
+		}
+	}()
+	toEnd(c)
+	c.Close()
+	<-done
+}
+
+// follow opens a stream, and every other one does not read it.
+func follow(ctx context.Context, c net.Conn, i int) {
+	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+	if _, err := io.WriteString(c, "GET /api/v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+		return
+	}
+	if i%2 == 0 {
+		toEnd(c)
+		return
+	}
+	<-ctx.Done()
+}

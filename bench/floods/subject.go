@@ -1,0 +1,257 @@
+//go:build linux
+
+package floods
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ropeline/ropeline/bench/measurement"
+	"github.com/ropeline/ropeline/bench/rate"
+	"github.com/ropeline/ropeline/bench/rig"
+)
+
+const (
+	perSecond   = 200                    // requests of the visitor
+	visitorUses = 8                      // connections, as browsers do
+	calmWindows = 3                      // before a flood, and after it
+	afterwards  = 5 * time.Second        // until a flood that has ended is forgotten
+	openedOver  = 30 * time.Second       // connections: as long as a node keeps one that does nothing
+	looks       = 250 * time.Millisecond // between two samples of memory
+	settle      = 2 * time.Minute        // until who is in line is as many as will be, and garbage is what it will be
+	spare       = 64                     // connections that floods leave to the visitor
+	filesBeside = 600                    // that a node has open beside connections of visitors: those of the flood to operators are never at the same time
+	full        = 1 << 30                // places of a room that has some for everybody
+)
+
+// openFiles is how many files a process may have open.
+func openFiles() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Max > math.MaxInt32 {
+		return math.MaxInt32
+	}
+	return int(l.Max)
+}
+
+// subject is a node with a site and a visitor inside.
+type subject struct {
+	dir           string
+	site, node    *rig.Process
+	listen, admin string
+	request       []byte // of the visitor
+}
+
+// startSubject starts a node as a kind of load wants it.
+func startSubject(ctx context.Context, r *measurement.Run, k kind, conns int) *subject {
+	s := &subject{dir: rig.Got(os.MkdirTemp("", "ropeline-floods"))}
+	err := rig.Try(func() { s.start(ctx, r.Binary, k.state, conns) })
+	if err != nil {
+		s.end()
+	}
+	rig.Must(err)
+	return s
+}
+
+func (s *subject) start(ctx context.Context, binary string, state nodeState, conns int) {
+	ports := rig.Got(rig.FreePorts(3))
+	s.listen, s.admin = ports[0], ports[1]
+	s.site = rig.Got(rig.StartNginx(ctx, rig.OfLoad, filepath.Join(s.dir, "site"), siteAt(ports[2])))
+	rig.Must(s.site.Await(ctx, "http://"+ports[2]+"/"))
+	places := 1
+	if state.open {
+		places = full
+	}
+	config := fmt.Sprintf("total-active-users: %d\nnew-users-per-minute: %d\nsession-duration: 24h\nmax-requests-per-connection: 1048576\nmax-connections: %d\n%s", places, full, conns, state.config)
+	if state.tokens {
+		file := filepath.Join(s.dir, "admin.tokens")
+		rig.Must(os.WriteFile(file, []byte("write 0123456789abcdef0123456789abcdef\n"), 0o600))
+		config += "admin-token-file: " + file + "\n"
+	}
+	s.node = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: s.listen, Admin: s.admin, Site: ports[2], Dir: s.dir, Config: config}))
+	rig.Must(s.node.Await(ctx, "http://"+s.admin+"/readyz"))
+	rig.Must(s.node.AwaitFunc(ctx, "lets the visitor in", func(ctx context.Context) bool {
+		cookie, err := comeIn(ctx, s.listen)
+		s.request = headWith("Cookie: " + cookie + "\r\n")
+		return err == nil
+	}))
+}
+
+// siteAt is a site that answers at once, but for forms: it reads these first.
+func siteAt(listen string) rig.NginxConfig {
+	return rig.NginxConfig{HTTP: fmt.Sprintf(`server { listen %s; keepalive_requests 1000000000; client_max_body_size 0; client_body_timeout 1h;
+location / { return 200 "hello\n"; }
+location = %s { proxy_pass http://%[1]s/; } }`, listen, formPath)}
+}
+
+// comeIn has somebody new come to a node, and returns the pass, NAME=VALUE. It is an error if the site has not answered.
+func comeIn(ctx context.Context, listen string) (string, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", listen)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // what fails here fails in the next line
+	if _, err := c.Write(newcomer(0)); err != nil {
+		return "", err
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	if cookies := resp.Cookies(); resp.Header.Get("Ropeline-State") == "" && len(cookies) == 1 {
+		return cookies[0].Name + "=" + cookies[0].Value, nil
+	}
+	return "", fmt.Errorf("the answer is %s, with Ropeline-State %q", resp.Status, resp.Header.Get("Ropeline-State"))
+}
+
+func (s *subject) end() {
+	for _, p := range []*rig.Process{s.node, s.site} {
+		if p != nil {
+			_ = p.Kill() // it has nothing to lose
+		}
+	}
+	_ = os.RemoveAll(s.dir)
+}
+
+// windows measures the visitor's requests so many times.
+func (s *subject) windows(ctx context.Context, n int, lasts time.Duration) (all []seen) {
+	for range n {
+		used, begun := rig.Got(s.node.Usage()), time.Now()
+		r, err := rate.Run(ctx, rate.Config{Address: s.listen, Requests: [][]byte{s.request}, Conns: visitorUses, Rate: perSecond, Lasts: lasts})
+		rig.Must(err)
+		used = rig.Got(s.node.Usage()).Sub(used)
+		passed := time.Since(begun).Seconds()
+		all = append(all, seen{
+			p99: time.Duration(r.Latency.P99 * float64(time.Microsecond)), bad: r.Due - r.Status[http.StatusOK],
+			busy: used.CPU.Seconds() / passed, waited: used.Waited.Seconds() / passed,
+		})
+	}
+	return all
+}
+
+// memory is what a node has of its own.
+func (s *subject) memory() (float64, error) {
+	m, err := s.node.Memory()
+	return float64(m.Anon), err
+}
+
+// watching takes samples of a node's memory.
+type watching struct {
+	end  func()
+	done chan struct{}
+
+	mu  sync.Mutex // guards the following
+	all []float64
+	err error
+}
+
+// watch takes samples until stop is called.
+func (s *subject) watch(ctx context.Context) *watching {
+	ctx, end := context.WithCancel(ctx)
+	w := &watching{end: end, done: make(chan struct{})}
+	go func() {
+		defer close(w.done)
+		for sleep(ctx, looks) {
+			m, err := s.memory()
+			w.mu.Lock()
+			w.all, w.err = append(w.all, m), errors.Join(w.err, err)
+			w.mu.Unlock()
+		}
+	}()
+	return w
+}
+
+// taken is how many samples there are, and the newest.
+func (w *watching) taken() (n int, newest float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n = len(w.all); n > 0 {
+		newest = w.all[n-1]
+	}
+	return n, newest
+}
+
+// stop returns all samples.
+func (w *watching) stop() []float64 {
+	w.end()
+	<-w.done
+	rig.Must(w.err)
+	return w.all
+}
+
+// running is a flood in a process of its own.
+type running struct {
+	*rig.Process
+	k    kind
+	want int // connections, or answers
+}
+
+// startFlood starts a flood at a low priority. At the lowest one, on a machine that does something else as well, it would stand
+// still for so long that the node ends its connections.
+func startFlood(ctx context.Context, self string, k kind, s *subject, c config) *running {
+	address, f := s.listen, &running{k: k}
+	if k.admin {
+		address = s.admin
+	}
+	args := []string{"-n", "10", self, "flood", "--kind", k.name, "--address", address}
+	if k.open != nil {
+		f.want = k.open(c.most)
+		args = append(args, "--connections", strconv.Itoa(f.want), "--over", min(openedOver, c.lasts).String())
+	} else {
+		f.want = min(k.requests, c.sent)
+	}
+	f.Process = rig.Got(rig.Start(ctx, rig.Command{Core: rig.OfLoad, Env: []string{"GOMAXPROCS=1", "GOGC=400"}, Name: "nice", Args: args}))
+	return f
+}
+
+// last is what the flood told last.
+func (f *running) last() (p progress) {
+	lines := strings.Split(strings.TrimSpace(f.Log()), "\n")
+	_ = json.Unmarshal([]byte(lines[len(lines)-1]), &p) // nothing yet, or half a line
+	return p
+}
+
+// count is how much of what is charged for there is.
+func (f *running) count() int {
+	if f.k.open != nil {
+		return int(f.last().Held)
+	}
+	return int(f.last().Answered)
+}
+
+// longestRise is how long a flood may take to come to its bound.
+const longestRise = 15 * time.Minute
+
+// await returns when the flood is at its bound, and has been for long enough for what comes and goes to be as it will be.
+func (f *running) await(ctx context.Context, s *subject, least time.Duration, told func()) {
+	begun := time.Now()
+	for next := begun.Add(10 * time.Second); ; {
+		rig.Must(errors.Join(f.Sleep(ctx, time.Second), s.node.Sleep(ctx, 0)))
+		if f.count() >= f.want*98/100 && time.Since(begun) >= least { // of connections, some are always being made
+			return
+		}
+		if time.Since(begun) > longestRise {
+			rig.Must(fmt.Errorf("it did not come to its bound within %v: %v, and %d are wanted", longestRise, f.last(), f.want))
+		}
+		if time.Now().After(next) {
+			next = next.Add(10 * time.Second)
+			told()
+		}
+	}
+}
