@@ -24,9 +24,9 @@ func (i item) all(n int) int64 { return i.each * int64(min(n, i.most)) }
 
 // The budget. A test holds it to the table.
 var (
-	idleConn     = item{"a connection of a visitor without a request", defaultConns, 24 << 10}
-	headConn     = item{"the same with an unfinished head", defaultConns, 40 << 10}
-	bodyConn     = item{"the same with a body that nobody wants", defaultConns, 40 << 10}
+	idleConn     = item{"a connection of a visitor without a request", defaultConns, 40 << 10}
+	headConn     = item{"the same with an unfinished head", defaultConns, 48 << 10}
+	bodyConn     = item{"the same with a body that nobody wants", defaultConns, 48 << 10}
 	waitingConn  = item{"the same with a request that waits for a place at the site", defaultConns, 80 << 10}
 	uploadConn   = item{"a body on its way to the site", uploads, 128 << 10}
 	operatorConn = item{"a connection of an operator", adminConns, 96 << 10}
