@@ -40,8 +40,8 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 	deploy/release.sh '$(VERSION)'
 
 # These run in one goroutine: rules and ledgers, which may not import sync (make lint),
-# and simulations. The race detector has nothing to find there, and takes five times as long; one
-# simulation is run with it all the same.
+# and simulations. The race detector has nothing to find there, and takes five times as long. That
+# simulations which run at once share nothing is looked at with it all the same.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
   bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/story bench/sweep bench/virtual)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
@@ -49,7 +49,7 @@ MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin ./bench/footprin
 # Those that take longest begin first, so that the last one is not alone with a machine of many cores.
 LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults ./bench/conformance ./transport ./node
 CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
-SMOKE := -run '^TestSameSeedSameResult$$/^faults$$' ./bench/sim
+SMOKE := -run '^TestRunsShareNothing$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves; that takes a build of all of httpfront, so make test leaves it to make test-all.
 # TestNoTestEscapes holds that these are all of them. Tests of one goroutine take a sixth less time when
