@@ -43,9 +43,9 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 # and simulations. The race detector has nothing to find there, and takes five times as long. That
 # simulations which run at once share nothing is looked at with it all the same.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
-  bench/accuracy bench/explore/... bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/story bench/sweep bench/virtual)
+  bench/accuracy bench/explore/... bench/footprint bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/story bench/sweep bench/virtual)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
-MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin ./bench/footprint
+MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin
 # Those that take longest begin first, so that the last one is not alone with a machine of many cores.
 LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults ./bench/conformance ./transport ./node
 CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
 )
@@ -118,6 +119,7 @@ func TestQuestionToNobodyIsGivenUpAtOnce(t *testing.T) {
 
 // TestRequestsBeyondTheBoundAreAnswered fills what may wait.
 func TestRequestsBeyondTheBoundAreAnswered(t *testing.T) {
+	single.Goroutine(t)
 	c, old, _, now := asker(t)
 	done := 0
 	for range maxPendings {

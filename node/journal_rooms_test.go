@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/durable/faultstore"
@@ -57,6 +58,7 @@ func runOn(t *testing.T, c *Core, j *journal, now time.Time) {
 // TestManyRoomsAreKept: a node writes down what it has to of thousands of rooms, and
 // finds all of it when it starts again.
 func TestManyRoomsAreKept(t *testing.T) {
+	single.Mostly(t)
 	disk := faultstore.NewMemory(1)
 	store, err := disk.Open("s")
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 )
 
@@ -84,6 +85,7 @@ func TestPastIsKept(t *testing.T) {
 
 // TestPastIsBounded: what is older than about a day goes, the oldest first.
 func TestPastIsBounded(t *testing.T) {
+	single.Goroutine(t)
 	p := &pastIn{t: t, data: t.TempDir()}
 	p.open()
 	p.write(minutesOf(0, 5000)...)

@@ -5,12 +5,14 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 )
 
 // TestFactsThatFindNoRoom: a node whose facts are nearly full says so, and again, once,
 // when one of its own is not taken. What is known stays.
 func TestFactsThatFindNoRoom(t *testing.T) {
+	single.Goroutine(t)
 	c, now := loneCore(t, openRooms(1))
 	var logs syncBuffer
 	n := &Node{core: c, log: slog.New(slog.NewTextHandler(&logs, nil))}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -173,6 +174,7 @@ func TestPollsThatChangeNoCountWait(t *testing.T) {
 }
 
 func TestVisitsAreBounded(t *testing.T) {
+	single.Goroutine(t)
 	var o visits
 	silent := func(visit) crdt.NodeID { return crdt.NodeID{1} }
 	for i := range maxPending + 10 {

@@ -94,7 +94,7 @@ func newWorldOf(t *testing.T, rooms []room.Settings, sites ...string) *world {
 }
 
 func newStoppedWorld(t testing.TB) *world {
-	single.Goroutine(t, "TestSameInputsSameOutputs")
+	single.Goroutine(t)
 	return &world{t: t, now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(1, 2)), delay: 2 * time.Millisecond}
 }
 

@@ -2,8 +2,6 @@ package footprint
 
 import (
 	"testing"
-
-	"github.com/ropeline/ropeline/bench/tiers/single"
 )
 
 // What a node takes of memory must not grow unnoticed. Figures are bytes by the runtime's
@@ -12,12 +10,10 @@ import (
 // visitors and another, and each bound is that much above what was measured.
 
 func TestAnIdleRoomIsSmall(t *testing.T) {
-	single.Goroutine(t)
 	within(t, "an idle room", perIdleRoom(10, 110), 6_450)
 }
 
 func TestAnActiveVisitorIsSmall(t *testing.T) {
-	single.Goroutine(t)
 	s := perActive(40_000, 80_000) // with fewer, those who came lately are still being added to a list that is bounded
 	within(t, "an active visitor at the anchor", s.anchor, 54)
 	within(t, "an active visitor at another node of the site", s.mate, 1)
@@ -25,7 +21,6 @@ func TestAnActiveVisitorIsSmall(t *testing.T) {
 }
 
 func TestAWaitingVisitorIsSmall(t *testing.T) {
-	single.Goroutine(t)
 	waiting, waited := perWaiting(20_000, 60_000)
 	within(t, "a visitor who waits", waiting, 63)
 	within(t, "a visitor who was let in after waiting", waited, 240)

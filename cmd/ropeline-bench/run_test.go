@@ -16,12 +16,14 @@ import (
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rig"
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/cmd/cli"
 )
 
 // TestBenchMeasures runs what needs none of the other servers, for as short as can be: what it is about is that
 // all parts find each other.
 func TestBenchMeasures(t *testing.T) {
+	single.Mostly(t)
 	needBench(t)
 	binary, err := rig.Built(t.Context(), rig.Ropeline)
 	if err != nil {

@@ -48,14 +48,14 @@ func runsAlone(path, name string) bool {
 
 // leftOut returns the tests of a file if the race detector leaves it out.
 func leftOut(path string, text []byte) ([]string, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments)
+	head, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.PackageClauseOnly)
 	if err != nil {
 		return nil, err
 	}
 	out := false
-	for _, group := range file.Comments {
+	for _, group := range head.Comments {
 		for _, c := range group.List {
-			if c.Pos() > file.Package || !constraint.IsGoBuild(c.Text) {
+			if c.Pos() > head.Package || !constraint.IsGoBuild(c.Text) {
 				continue
 			}
 			expr, err := constraint.Parse(c.Text)
@@ -72,6 +72,10 @@ func leftOut(path string, text []byte) ([]string, error) {
 	}
 	if !out {
 		return nil, nil
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
 	}
 	var names []string
 	for _, d := range file.Decls {

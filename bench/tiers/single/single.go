@@ -3,17 +3,21 @@
 // without it. TestOneGoroutineStartsNone holds both.
 package single
 
-import (
-	"slices"
-	"strings"
-	"testing"
-)
+import "testing"
 
-// Goroutine skips a test with the race detector, unless its name is among those that run with it all
-// the same.
-func Goroutine(t testing.TB, unless ...string) {
+// Goroutine skips a test of one goroutine with the race detector.
+func Goroutine(t testing.TB) {
 	t.Helper()
-	if name, _, _ := strings.Cut(t.Name(), "/"); race && !slices.Contains(unless, name) {
+	if race {
 		t.Skip("one goroutine: it runs without the race detector")
+	}
+}
+
+// Mostly skips, in short, a test with the race detector in which nearly all is done by one goroutine,
+// and takes long with it: make test-all runs it with the race detector, too.
+func Mostly(t testing.TB) {
+	t.Helper()
+	if race && testing.Short() {
+		t.Skip("one goroutine does nearly all: make test-all runs it with the race detector")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
@@ -30,6 +31,13 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
+	t.Helper()
+	single.Goroutine(t)
+	return newSharedBench(t)
+}
+
+// newSharedBench is newBench for tests that ask at once.
+func newSharedBench(t *testing.T) *bench {
 	t.Helper()
 	mesh := &admintest.Mesh{Checks: frontCheck, States: func(crdt.RoomID) (admin.RoomState, bool) {
 		return admin.RoomState{Status: "queueing", Waiting: 90, Active: 200, Wait: 61 * time.Second}, true

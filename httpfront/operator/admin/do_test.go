@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
 	"github.com/ropeline/ropeline/node/catalog"
@@ -113,7 +114,7 @@ func TestBodies(t *testing.T) {
 
 // TestEditsDoNotGetInEachOthersWay: each is made of what the one before it left.
 func TestEditsDoNotGetInEachOthersWay(t *testing.T) {
-	b := newBench(t)
+	b := newSharedBench(t)
 	path := b.made("a")
 	var all sync.WaitGroup
 	for i := range 20 {
@@ -133,6 +134,7 @@ func TestEditsDoNotGetInEachOthersWay(t *testing.T) {
 // FuzzDo: whatever is asked, it is answered in JSON, nothing panics, and a room that was
 // taken can be read again.
 func FuzzDo(f *testing.F) {
+	single.Goroutine(f)
 	for _, method := range []string{"POST", "PUT", "PATCH"} {
 		for _, body := range []any{everything("all"), newRoom("a"), newEvent("e", 1), newRule("a"), []tree{newRule("a")}, tree{"position": tree{"index": 1}}, tree{"session_duration": 1e300}} {
 			text, err := json.Marshal(body)

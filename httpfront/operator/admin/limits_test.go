@@ -300,7 +300,6 @@ func fieldsOf(s *openapi3.Schema, at string) map[string]*openapi3.Schema {
 
 // TestTheDocumentHasTheSameLimits: what it says of a field is what is done.
 func TestTheDocumentHasTheSameLimits(t *testing.T) {
-	single.Goroutine(t)
 	b := newBench(t)
 	doc := b.document()
 	for _, route := range b.api.Routes() {
