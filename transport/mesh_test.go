@@ -111,7 +111,11 @@ func TestLeave(t *testing.T) {
 // TestCrashIsNoticed kills a node without a word and measures until all others
 // know.
 func TestCrashIsNoticed(t *testing.T) {
-	for _, n := range []int{2, 3, 6, 12} {
+	sizes := []int{2, 3, 6, 12}
+	if testing.Short() {
+		sizes = sizes[:3]
+	}
+	for _, n := range sizes {
 		t.Run(fmt.Sprintf("%d nodes", n), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				ns := newCluster(t, newWire(lanDelay)).nodes(n)
@@ -189,7 +193,11 @@ func TestLongCutHeals(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(lanDelay)
 		ns := newCluster(t, w).nodes(3)
-		for _, cut := range [][]*testNode{ns[2:], ns} {
+		cuts := [][]*testNode{ns[2:], ns}
+		if testing.Short() {
+			cuts = cuts[:1]
+		}
+		for _, cut := range cuts {
 			w.isolate(cut...)
 			time.Sleep(10*time.Minute + phase(t))
 			if got := ns[2].countAlive(); got != 0 {

@@ -9,7 +9,11 @@ import (
 // TestBytesAtRest measures what an idle mesh costs on the wire and holds it to
 // a bound, so that no interval is shortened by accident.
 func TestBytesAtRest(t *testing.T) {
-	for _, n := range []int{3, 6, 12} {
+	sizes := []int{3, 6, 12}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, n := range sizes {
 		t.Run(fmt.Sprintf("%d nodes", n), func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				ns := newCluster(t, newWire(lanDelay)).nodes(n)
