@@ -220,6 +220,7 @@ func TestBootstrapWaits(t *testing.T) {
 // would make a second mesh, and what to do; the others say so from then on, in the log and in
 // their status, until they are given another list.
 func TestTheLastBootstrapNodeLeaves(t *testing.T) {
+	inTestAll(t)
 	t.Parallel()
 	m := newBootMesh(t, 1)
 	for _, name := range []string{"c1", "c2"} {
