@@ -76,9 +76,11 @@ func TestReplayWithANodeKilled(t *testing.T) {
 	}
 }
 
+const realLog = "../../bench/testdata/semicomplete-2015-05.access.log.gz"
+
 func readLog(t *testing.T) *load.Log {
 	t.Helper()
-	f, err := os.Open(filepath.Join("..", "..", "bench", "testdata", "semicomplete-2015-05.access.log.gz"))
+	f, err := os.Open(realLog)
 	if err != nil {
 		t.Fatal(err)
 	}
