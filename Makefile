@@ -39,16 +39,19 @@ VERSION ?=
 release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
-# These run in one goroutine: rules and ledgers, which may not import sync (make lint),
-# and simulations. The race detector has nothing to find there, and takes five times as long. That
-# simulations which run at once share nothing is looked at with it all the same.
-ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/packed node/replica node/room node/ticket \
-  bench/accuracy bench/explore/... bench/footprint bench/limits bench/order bench/schedules bench/sim bench/sim/input bench/story bench/sweep bench/virtual)
+# These run in one goroutine (TestAloneStartsNoGoroutine): rules and ledgers, which may not import sync
+# (make lint), tables, readers, and simulations. The race detector has nothing to find there, and takes
+# five times as long. That simulations which run at once share nothing is looked at with it all the same.
+ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/nearest node/packed node/replica node/room node/settings node/ticket \
+  bench/accesslog bench/accuracy bench/explore/... bench/faults/check bench/faults/record bench/footprint bench/limits bench/order bench/schedules \
+  bench/sim bench/sim/input bench/story bench/sweep bench/virtual httpfront/forwarding)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
 MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin
 # Those that take longest begin first, so that the last one is not alone with a machine of many cores.
-LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults ./bench/conformance ./transport ./node
-CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE))")
+LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults $(if $(ALL),./bench/conformance) ./transport ./node
+# Nearly all of bench/conformance is left to make test-all, and building it takes as long as all of many packages.
+LATER := $(if $(ALL),,./bench/conformance)
+CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE) $(LATER))")
 SMOKE := -run '^TestRunsShareNothing$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves; that takes a build of all of httpfront, so make test leaves it to make test-all.

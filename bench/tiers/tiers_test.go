@@ -50,6 +50,70 @@ func TestOneGoroutineStartsNone(t *testing.T) {
 	}
 }
 
+// TestAloneStartsNoGoroutine holds that what make test never runs with the race detector has nothing to
+// race with.
+func TestAloneStartsNoGoroutine(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone := regexp.MustCompile(`(?m)^ALONE := \$\(addprefix \./,((?:.*\\\n)*.*)\)$`).FindSubmatch(makefile)
+	if alone == nil {
+		t.Fatal("the Makefile has no ALONE, the packages that are tested without the race detector")
+	}
+	// Workers have simulations of their own (TestRunsShareNothing runs with the race detector), and no test
+	// of bench/footprint measures processes.
+	may := []string{"bench/explore", "bench/footprint", "bench/sim"}
+	all := folders(t)
+	for _, name := range strings.Fields(strings.ReplaceAll(string(alone[1]), "\\\n", "")) {
+		below, whole := strings.CutSuffix(name, "/...")
+		found := false
+		for _, dir := range all {
+			if dir != below && (!whole || !strings.HasPrefix(dir, below+"/")) {
+				continue
+			}
+			found = true
+			if starts(t, dir) && !slices.Contains(may, dir) {
+				t.Errorf("%s starts goroutines, or imports sync, and is not tested with the race detector", dir)
+			}
+		}
+		if !found {
+			t.Errorf("there is no package %s", name)
+		}
+	}
+}
+
+// starts reports whether the code of a package, without its tests, has goroutines.
+func starts(t *testing.T, dir string) bool {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := source{}
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.add(file)
+		for _, i := range file.Imports {
+			if i.Path.Value == `"sync"` || i.Path.Value == `"sync/atomic"` {
+				return true
+			}
+		}
+	}
+	for _, f := range s {
+		if f["go"] || f[".Go"] {
+			return true
+		}
+	}
+	return false
+}
+
 // leavingOut returns the folders whose tests are left out with the race detector.
 func leavingOut(t *testing.T) (dirs []string) {
 	t.Helper()
