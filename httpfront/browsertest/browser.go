@@ -19,8 +19,9 @@ var names = []string{"chromium", "chromium-browser", "google-chrome"}
 // lifetime bounds how long a browser runs.
 const lifetime = 15 * time.Minute
 
-// oneWay are the tests that run with -short as well: one good way for each package with pages.
-var oneWay = []string{"TestBrowserIsLetIn", "TestBrowserFollowsARoom", "TestBrowserWaitsAndIsLetIn"}
+// oneWay are the tests that run with -short as well: one good way through the waiting page, with a real
+// node, and one through the dashboard.
+var oneWay = []string{"TestBrowserWaitsAndIsLetIn", "TestBrowserFollowsARoom"}
 
 // New starts a headless browser with a profile of its own, and windows of width and height in
 // CSS pixels. It ends with the test.
