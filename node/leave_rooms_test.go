@@ -12,7 +12,11 @@ import (
 // it had in both rooms, and takes what is given to it in a room of which it had not heard.
 func TestLeavingSoonAfterARoomWasMade(t *testing.T) {
 	for _, sites := range [][]string{{"a", "b", "a"}, {"a", "b", "c"}, {"a", "a", "a"}} {
-		for moment := time.Duration(0); moment < 1500*time.Millisecond; moment += 100 * time.Millisecond {
+		step := 100 * time.Millisecond
+		if testing.Short() {
+			step *= 4
+		}
+		for moment := time.Duration(0); moment < 1500*time.Millisecond; moment += step {
 			w := newCatalogWorld(t, elsewhere(40), sites...)
 			w.run(10 * time.Second)
 			maker, leaver := w.nodes[0], w.nodes[1]

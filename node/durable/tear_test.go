@@ -97,9 +97,12 @@ func reopen(t *testing.T, dir string, b []byte) ([]string, error) {
 func TestFileAfterACrashThatTearsPages(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	dir := t.TempDir()
-	states := 0
+	states, pages, last, want := 0, 12, 6, 200
+	if testing.Short() {
+		pages, last, want = pages/4, last/3, want/4
+	}
 	for round, m := range commitImages(t, rng, 12) {
-		for range 12 {
+		for range pages {
 			torn := m.old()
 			for _, p := range m.changed() {
 				if p < metaPages {
@@ -116,7 +119,7 @@ func TestFileAfterACrashThatTearsPages(t *testing.T) {
 			}
 			states++
 		}
-		for range 6 {
+		for range last {
 			torn := bytes.Clone(m.after)
 			for p := range metaPages {
 				// Not even a sector is taken to be whole.
@@ -130,7 +133,7 @@ func TestFileAfterACrashThatTearsPages(t *testing.T) {
 			states++
 		}
 	}
-	if states < 200 {
+	if states < want {
 		t.Errorf("only %d states were tried", states)
 	}
 }
@@ -174,7 +177,11 @@ func TestDamagedFilesAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	images := commitImages(t, rng, 12)
 	m := images[len(images)-1]
-	for i := range 150 {
+	files := 150
+	if testing.Short() {
+		files /= 4
+	}
+	for i := range files {
 		b := bytes.Clone(m.after)
 		what := "bits were flipped"
 		switch i % 3 {

@@ -400,6 +400,9 @@ func TestMoverKeepsIdleRightsFew(t *testing.T) {
 		load  float64
 		most  float64 // percent
 	}{{1_000_000, 2, 1.3, 1}, {10_000, 3, 1.3, 1}, {1000, 2, 1.3, 1}, {100, 1, 1.5, 3}, {10, 1, 4, 10}, {2, 1, 12, 10}, {1, 1, 20, 10}} {
+		if testing.Short() && (c.limit == 10_000 || c.limit == 2) {
+			continue // their neighbours are enough
+		}
 		w := newMoverWorld(t, 1, c.limit, 5, c.nodes)
 		w.uneven(c.load)
 		w.run(90)
