@@ -41,7 +41,8 @@ release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), 
 
 # These run in one goroutine (TestAloneStartsNoGoroutine): rules and ledgers, which may not import sync
 # (make lint), tables, readers, and simulations. The race detector has nothing to find there, and takes
-# five times as long. That simulations which run at once share nothing is looked at with it all the same.
+# five times as long. That simulations which run at once share nothing is looked at with it all the same,
+# in cmd/ropeline-bench.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/nearest node/packed node/replica node/room node/settings node/ticket \
   bench/accesslog bench/accuracy bench/explore/... bench/faults/check bench/faults/record bench/footprint bench/limits bench/order bench/schedules \
   bench/sim bench/sim/input bench/story bench/sweep bench/virtual httpfront/forwarding)
@@ -52,7 +53,6 @@ LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/fau
 # Nearly all of bench/conformance is left to make test-all, and building it takes as long as all of many packages.
 LATER := $(if $(ALL),,./bench/conformance)
 CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE) $(LATER))")
-SMOKE := -run '^TestRunsShareNothing$$' ./bench/sim
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves; that takes a build of all of httpfront, so make test leaves it to make test-all.
 # TestNoTestEscapes holds that these are all of them. Tests of one goroutine take a sixth less time when
@@ -63,7 +63,6 @@ define run_tests
 	GOGC=400 $(GO) test -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
 	$(GO) test -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 	$(if $(and $(RACE),$(ALL)),$(GO) test -vet=off $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
-	$(if $(RACE),$(GO) test -vet=off $(1) $(RACE) $(SMOKE))
 endef
 
 .PHONY: test-binaries
