@@ -67,7 +67,7 @@ endef
 
 .PHONY: test-binaries
 test-binaries: # what tests run as processes of their own, the same files as long as nothing changes, so that results stay cached
-	@$(GO) run ./bench/rig/built ropeline ropeline,faults ropeline-bench >/dev/null
+	@$(GO) run ./bench/rig/built ropeline ropeline,faults $(if $(ALL),ropeline-bench) >/dev/null
 
 .PHONY: test
 test: test-binaries ## what a change waits for: all that finds faults in seconds, with a quarter of the seeds (minutes; seconds where nothing has changed)
