@@ -194,7 +194,7 @@ func TestPartitionOfANodeCutsItFromItsSite(t *testing.T) {
 
 func TestLinkIsSlowAndLossy(t *testing.T) {
 	t.Parallel()
-	plain := simulate(t, steady())
+	plain := simulate(t, small(60, time.Minute))
 	cfg := steady()
 	cfg.Faults = []Fault{{Kind: Link, Site: 1, From: 0, For: 5 * time.Minute, Loss: 0.5}}
 	lossy := simulate(t, cfg)

@@ -184,7 +184,7 @@ func TestOriginSlowFailingDownAndBack(t *testing.T) {
 		if admitted > most {
 			t.Fatalf("%d were let in within %v of the return of the site, want at most %d", admitted, time.Since(began), most)
 		}
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(200 * time.Millisecond)
 	}
 	if admitted < 10 {
 		t.Errorf("a site that is back got %d visitors in a minute", admitted)

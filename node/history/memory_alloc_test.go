@@ -49,6 +49,9 @@ func heap() int64 {
 // TestDayOfManyRoomsAllocatesLittle: 200 rooms that could not be busier take less than 40 MB, and
 // all of the last day is there.
 func TestDayOfManyRoomsAllocatesLittle(t *testing.T) {
+	if testing.Short() {
+		t.Skip("to fill the day takes seconds; make test-all runs it")
+	}
 	before := heap()
 	r := fillDay(t, busyRooms)
 	took := heap() - before
