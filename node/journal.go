@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,10 @@ const (
 	// refusedInterval is how often a node tries to go on whose store refuses what it
 	// would keep: that is a mistake of ours, and no new store will take it either.
 	refusedInterval = time.Minute
+
+	// hangsAfter is how long a job may be under way. A disk that hangs says nothing, as one does whose
+	// file system is frozen for a snapshot; a slow one takes seconds for a commit, and a job is up to a few.
+	hangsAfter = 15 * time.Second
 
 	// storeKeys bounds the keys of an object. Facts are one, and bounded themselves.
 	storeKeys = 2 * crdt.MaxParts
@@ -63,6 +68,8 @@ type journal struct {
 	outcomes chan done
 
 	busy   bool // a job is under way
+	began  time.Time
+	late   bool // it has been for too long, and counts as failed
 	failed bool // a batch failed, or the disk is full, and it has not been mended yet
 	sound  bool // no commit of the store has failed: once there is room it can go on
 	retry  time.Time
@@ -123,32 +130,50 @@ func (j *journal) step(k keeper, now time.Time) {
 		if !j.sound {
 			all = append(k.Stored(), j.extra)
 		}
-		j.start(job{renewing, all})
+		j.start(job{renewing, all}, now)
 	case now.Sub(j.probed) >= probeInterval || now.Before(j.probed):
 		probe, given := job{kind: probing}, k.Given()
 		if given != j.given && !j.wrote {
 			probe.batch = []durable.Write{j.extra}
 		}
 		j.probed, j.given, j.wrote = now, given, false
-		j.start(probe)
+		j.start(probe, now)
 	default:
 		if batch := k.Writes(); len(batch) > 0 {
-			j.start(job{writing, batch})
+			j.start(job{writing, batch}, now)
 		}
 	}
 }
 
-func (j *journal) start(next job) {
-	j.busy = true
+func (j *journal) start(next job, now time.Time) {
+	j.busy, j.began = true, now
 	j.jobs <- next
+}
+
+// overdue has a job that has been under way for too long count as failed. Nothing rests on what it writes in the
+// end: once it is over, a new store takes the place of the one that hung.
+func (j *journal) overdue(k keeper, now time.Time) []Message {
+	if !j.busy || j.late || now.Sub(j.began) < hangsAfter {
+		return nil
+	}
+	j.late = true
+	if j.failed {
+		return nil
+	}
+	err := fmt.Errorf("the disk has not answered for %v", hangsAfter)
+	out := k.Written(err, now)
+	j.fail(err, now)
+	return out
 }
 
 // settle tells the keeper what became of the job that was under way, and goes on
 // with the next one.
 func (j *journal) settle(k keeper, o done, now time.Time) []Message {
-	j.busy = false
+	late := j.late && o.kind != renewing
+	j.busy, j.late = false, false
 	var out []Message
 	switch {
+	case late: // the keeper was told that it has failed
 	case o.kind == writing && o.err == nil:
 		j.wrote = true
 		out = k.Written(nil, now)

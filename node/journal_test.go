@@ -118,6 +118,7 @@ func (d *desk) run(span time.Duration) {
 			if d.failed == nil {
 				d.next++
 			}
+			d.sent = append(d.sent, d.j.overdue(d, time.Now())...)
 			d.j.step(d, time.Now())
 		}
 	}
@@ -241,5 +242,40 @@ func TestJournalDoesNotHoldUpTheLoop(t *testing.T) {
 			t.Error("no ticket although a write is confirmed")
 		}
 		d.stop()
+	})
+}
+
+// TestJournalNoticesADiskThatHangs has one commit take a minute, which then succeeds: meanwhile the store counts as
+// failed, and after it a new one takes its place, without what was written so late.
+func TestJournalNoticesADiskThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, faultstore.NewMemory(1))
+		d.run(time.Second)
+		given := d.tickets
+		if given == 0 {
+			t.Fatal("no ticket although nothing is wrong")
+		}
+		d.disk.Set(faultstore.Faults{Delay: time.Minute})
+		d.run(hangsAfter - time.Second)
+		if d.failures > 0 || d.ledger.failed != nil {
+			t.Errorf("failed after less than %v", hangsAfter)
+		}
+		d.run(2 * time.Second)
+		if d.failures != 1 || d.j.failures.Load() != 1 || d.logs.count("has not answered for") != 1 {
+			t.Errorf("the keeper was told of %d failures, %d are counted, and %d logged; want one", d.failures, d.j.failures.Load(), d.logs.count("has not answered for"))
+		}
+		late := d.next
+		d.disk.Set(faultstore.Faults{})
+		d.run(2 * time.Minute)
+		if d.failures != 1 || d.backs != 1 || d.tickets <= given {
+			t.Errorf("%d failures, %d times well again, %d tickets after %d; want 1, 1 and more", d.failures, d.backs, d.tickets, given)
+		}
+		if d.confirmed < late {
+			t.Errorf("%d is confirmed, want %d and more", d.confirmed, late)
+		}
+		d.stop()
+		if want := fmt.Sprintf("%s/n=%d", ledgerObject, d.confirmed); !slices.Contains(d.onDisk(), want) {
+			t.Errorf("on disk is %q, want %s in it", d.onDisk(), want)
+		}
 	})
 }

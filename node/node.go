@@ -349,6 +349,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			return errors.Join(err, n.cfg.Data.Refuse(err)) // at once: requests under way may keep the process for long
 		}
 		n.send(mesh, n.core.Tick(now))
+		n.send(mesh, n.journal.overdue(n.core, now))
 		n.journal.step(n.core, now)
 		if opened.IsZero() && n.core.Ready() {
 			opened = now
