@@ -51,10 +51,8 @@ func (g *Group) dial(p *pool) (net.Conn, error) {
 // at when it is about to be dialled, so that what is dialled is what was looked
 // at, whatever the name says a moment later.
 func (g *Group) connect(ctx context.Context, addr string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, g.cfg.Timeouts.Connect)
-	defer cancel()
 	d := net.Dialer{Control: g.control, Resolver: g.resolver}
-	return d.DialContext(ctx, "tcp", addr)
+	return g.names.dial(ctx, &d, addr, g.cfg.Timeouts.Connect)
 }
 
 func (g *Group) control(_, address string, _ syscall.RawConn) error {

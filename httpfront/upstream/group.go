@@ -28,6 +28,7 @@ type Group struct {
 	once    sync.Once     // of Close
 
 	resolver *net.Resolver // nil: the system's
+	names    names
 	guard    guard
 
 	mu      sync.Mutex // guards the following
