@@ -107,18 +107,21 @@ func (o *operators) run(ctx context.Context) error {
 	defer cancel()
 	wg.Go(func() { _ = o.dashboard.Run(ctx) }) // it fails never
 	if o.files != nil {
-		wg.Go(func() { o.files.Run(ctx) })
+		wg.Go(func() { _ = looksAt(o.cfg.CertFile, endless(o.files.Run), o.log)(ctx) })
 	}
 	if o.watch != nil {
-		wg.Go(func() {
-			o.watch.Run(ctx, certs.Interval, func(_ bool, err error) {
-				if err != nil {
-					o.log.Error("the tokens of operators stay as they were: their file cannot be used", "error", err)
-					return
-				}
-				o.log.Info("tokens of operators read again", "file", o.cfg.TokenFile)
-			})
-		})
+		wg.Go(func() { _ = looksAt(o.cfg.TokenFile, endless(o.followTokens), o.log)(ctx) })
 	}
 	return o.server.Run(ctx)
+}
+
+// followTokens reads the tokens again whenever their file has changed.
+func (o *operators) followTokens(ctx context.Context) {
+	o.watch.Run(ctx, certs.Interval, func(_ bool, err error) {
+		if err != nil {
+			o.log.Error("the tokens of operators stay as they were: their file cannot be used", "error", err)
+			return
+		}
+		o.log.Info("tokens of operators read again", "file", o.cfg.TokenFile)
+	})
 }

@@ -59,15 +59,15 @@ func (s *Server) assemble(rooms []room.Settings) (err error) {
 	if err = s.addAdmin(m, follower); err != nil {
 		return err
 	}
-	s.beside = append(s.beside, s.visitors.runs(s.front)...)
+	s.beside = append(s.beside, s.visitors.runs(s.front, s.log)...)
 	s.beside = append(s.beside,
-		func(ctx context.Context) error { crawlers.Run(ctx); return nil },
-		func(ctx context.Context) error { return s.secrets.run(ctx, others) },
+		endless(crawlers.Run),
+		looksAt(s.secrets.path, func(ctx context.Context) error { return s.secrets.run(ctx, others) }, s.log),
 		func(ctx context.Context) error { return obey(ctx, s.node, cfg.Rights, s.log) },
 		s.awaitReady,
 		s.seen.Run)
 	if s.identity.watch != nil {
-		s.beside = append(s.beside, func(ctx context.Context) error { return s.identity.run(ctx, &cfg.Mesh, s.log) })
+		s.beside = append(s.beside, looksAt(cfg.Mesh.CertFile, func(ctx context.Context) error { return s.identity.run(ctx, &cfg.Mesh, s.log) }, s.log))
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -166,6 +167,30 @@ func (s *shift) add(parts ...part) {
 func (s *shift) end() {
 	s.stop()
 	s.parts.Wait()
+}
+
+// looksEndWithin is how long a part that only looks at files may take to end.
+const looksEndWithin = 2 * time.Second
+
+// looksAt returns run, a part that looks at what, for its end not to be waited for: a file on a path that hangs is read
+// for as long as that does, while others wait for the rights of a node that leaves.
+func looksAt(what string, run part, log *slog.Logger) part {
+	return func(ctx context.Context) error {
+		ended := make(chan error, 1)
+		go func() { ended <- run(ctx) }()
+		select {
+		case err := <-ended:
+			return err
+		case <-ctx.Done():
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(looksEndWithin):
+			log.Warn("a file does not answer, and the node ends without it", "file", what)
+			return nil
+		}
+	}
 }
 
 // breakage is what has failed.

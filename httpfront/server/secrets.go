@@ -43,6 +43,7 @@ type asker interface {
 // has all that comes from a secret follow the one that is used.
 type secrets struct {
 	path  string // of the file
+	own   bool   // this node has made it, and nobody else keeps it
 	state string // the file that holds what is used
 	log   *slog.Logger
 	clock func() time.Time
@@ -66,11 +67,9 @@ type secrets struct {
 func openSecrets(file, dataDir string, clock func() time.Time, log *slog.Logger) (*secrets, error) {
 	s := &secrets{path: file, log: log, clock: clock, known: map[transport.SecretID]transport.Secret{}}
 	if s.path == "" {
-		s.path = filepath.Join(dataDir, "secret.key")
-		if _, err := os.Stat(s.path); errors.Is(err, os.ErrNotExist) {
-			if err := WriteSecret(s.path, transport.NewSecret().Text()+"\n"); err != nil {
-				return nil, err
-			}
+		s.own, s.path = true, filepath.Join(dataDir, "secret.key")
+		if err := makeSecret(s.path); err != nil {
+			return nil, err
 		}
 	}
 	s.state = filepath.Join(dataDir, "secret.used")
@@ -89,6 +88,42 @@ func openSecrets(file, dataDir string, clock func() time.Time, log *slog.Logger)
 	}
 	s.rotation = transport.NewRotation(s.learn(given), used, secretSettles, secretLingers, s.clock())
 	return s, nil
+}
+
+// makeSecret makes a secret where there is none. A file with nothing in it is what a crash has left of such a one.
+func makeSecret(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && info.Size() > 0:
+		return nil
+	case err == nil:
+		err = os.Remove(path)
+	case errors.Is(err, os.ErrNotExist):
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("make a secret: %w", err)
+	}
+	return WriteSecret(path, transport.NewSecret().Text()+"\n")
+}
+
+// keep writes the file of a node's own secrets again if somebody has removed it: after the next start every visitor
+// would be a new one.
+func (s *secrets) keep() {
+	if _, err := os.Lstat(s.path); !s.own || !errors.Is(err, os.ErrNotExist) {
+		return
+	}
+	var text strings.Builder
+	s.mu.Lock()
+	for _, id := range s.rotation.Accepts() { // the newest first
+		fmt.Fprintln(&text, s.known[id].Text())
+	}
+	s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if WriteSecret(s.path, text.String()) == nil { // where it cannot be, reread says that there is none
+		s.log.Warn("the secret of this node was removed from its data directory, and is written again", "file", s.path)
+	}
 }
 
 // read returns what the file holds, and what tells whether it has changed since.
@@ -177,6 +212,7 @@ func (s *secrets) run(ctx context.Context, mesh asker) error {
 
 // look does what is due.
 func (s *secrets) look(ctx context.Context, mesh asker) {
+	s.keep()
 	changed := s.reread()
 	s.mu.Lock()
 	waits, retires := s.rotation.Waits(), s.rotation.Retires()

@@ -83,19 +83,19 @@ func (s *secrets) take(_ context.Context, from transport.Peer, req []byte) ([]by
 	return nil, nil
 }
 
-// WriteSecret writes secrets to a new file. It never overwrites: a lost secret logs every visitor out.
+// WriteSecret writes secrets to a new file, and leaves none if that fails. It never overwrites: a lost secret logs every
+// visitor out.
 func WriteSecret(path, text string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("write the secret: %w", err)
 	}
-	if _, err := f.WriteString(text); err != nil {
-		f.Close()
-		return fmt.Errorf("write the secret to %s: %w", path, err)
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
 	}
-	if err := f.Sync(); err != nil {
-		f.Close()
-		return fmt.Errorf("write the secret to %s: %w", path, err)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("write the secret to %s: %w", path, errors.Join(err, os.Remove(path)))
 	}
-	return f.Close()
+	return nil
 }

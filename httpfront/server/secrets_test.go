@@ -300,3 +300,46 @@ func TestPassesOfEarlierBuildsOpen(t *testing.T) {
 		t.Errorf("got %+v, %v, %v", got, as, err)
 	}
 }
+
+// TestAnOwnSecretStays: one that was removed is written again, and what a crash has left of making one is none.
+func TestAnOwnSecretStays(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "secret.key")
+	open := func() *secrets {
+		t.Helper()
+		s, err := openSecrets("", dir, time.Now, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := open()
+	uses := s.rotation.Uses()
+	for _, remove := range []bool{true, false} {
+		if remove {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.look(t.Context(), nil)
+		if got := open().rotation.Uses(); got != uses {
+			t.Errorf("removed %v: after the next start the secret is %v, want %v", remove, got, uses)
+		}
+	}
+}
+
+func TestWriteSecretOverwritesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret.key")
+	if err := WriteSecret(path, "secret"); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteSecret(path, "another"); err == nil {
+		t.Error("what is there is overwritten")
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "secret" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+}

@@ -125,24 +125,26 @@ func chooser(files *certs.Files, obtained *acme.Manager) func(*tls.ClientHelloIn
 }
 
 // runs returns what has to run beside the front.
-func (t *visitorTLS) runs(front *httpfront.Front) []part {
+func (t *visitorTLS) runs(front *httpfront.Front, log *slog.Logger) []part {
 	var all []part
-	endless := func(run func(context.Context)) {
-		all = append(all, func(ctx context.Context) error {
-			run(ctx)
-			return nil
-		})
-	}
 	if t.files != nil {
-		endless(t.files.Run)
+		all = append(all, looksAt("certificates", endless(t.files.Run), log))
 	}
 	if t.obtained != nil {
-		endless(t.obtained.Run)
+		all = append(all, endless(t.obtained.Run))
 	}
 	if t.redirect.Listener != nil {
 		all = append(all, front.RunRedirect)
 	}
 	return all
+}
+
+// endless is a part that fails never.
+func endless(run func(context.Context)) part {
+	return func(ctx context.Context) error {
+		run(ctx)
+		return nil
+	}
 }
 
 // status returns what is known of the certificates.
