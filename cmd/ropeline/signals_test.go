@@ -96,6 +96,8 @@ func TestSpansInLogsHaveAUnit(t *testing.T) {
 func TestNothingIsLoggedOfRequests(t *testing.T) {
 	t.Parallel()
 	p := serveNode(t, "one", "a", "--origin", brokenAt(t), "--data-dir", t.TempDir(), "--total-active-users", "2", "--log-format", "json")
+	// A node is ready before it has said so.
+	await(t, "it says that it is ready", func() bool { return strings.HasSuffix(p.Log(), "}\n") && strings.Contains(p.Log(), `"msg":"ready"`) })
 	before := p.Log()
 	if !strings.HasPrefix(before, `{"time":`) || strings.Contains(before, "\nlevel=") {
 		t.Errorf("what is logged is not JSON:\n%s", before)
