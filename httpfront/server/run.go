@@ -17,7 +17,7 @@ import (
 // takes visitors for Config.Proxy.DrainDelay, lets requests under way end, leaves if it is to, and
 // returns nil, or what has failed. It is to be called once.
 func (s *Server) Run(ctx context.Context) error {
-	if s.began.Swap(true) {
+	if s.life.began.Swap(true) {
 		return errors.New("server: run: it has run before, or was closed; make another one with New")
 	}
 	defer context.AfterFunc(ctx, s.life.stop)()

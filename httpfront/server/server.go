@@ -43,7 +43,6 @@ type Server struct {
 	bounds Bounds
 	rooms  int // that the configuration has
 	life   *life
-	began  atomic.Bool // by Run or Close
 }
 
 // observers are told of requests.
@@ -58,6 +57,7 @@ type part func(context.Context) error
 
 // life is how far a server is.
 type life struct {
+	began    atomic.Bool   // by Run or Close
 	ready    chan struct{} // closed when visitors are taken
 	stopping chan struct{} // closed when it is to stop
 	stop     func()        // closes stopping
@@ -159,7 +159,7 @@ func (s *Server) release() error {
 
 // Close gives back what New has opened, if Run is not to be called. After Run it does nothing.
 func (s *Server) Close() error {
-	if s.began.Swap(true) {
+	if s.life.began.Swap(true) {
 		return nil
 	}
 	return s.release()
