@@ -9,10 +9,11 @@ import (
 )
 
 // TestUsedUpDescriptors has a shell write to a new file each time: it fails while there is no descriptor left.
+// The shell waits without a program, which would not find a descriptor to load its library with.
 func TestUsedUpDescriptors(t *testing.T) {
 	dir := t.TempDir()
 	p, err := Start(t.Context(), Command{
-		Name: "bash", Args: []string{"-c", `cd "$0" && while sleep 0.01; do { echo can > file && echo can; } 2>/dev/null || echo cannot; done`, dir},
+		Name: "bash", Args: []string{"-c", `cd "$0" && exec 3<> <(:) && while read -rt 0.01 -u 3 || true; do { echo can > file && echo can; } 2>/dev/null || echo cannot; done`, dir},
 		Log: filepath.Join(dir, "log"),
 	})
 	if err != nil {
