@@ -99,6 +99,7 @@ func TestRollingRestartLosesNobody(t *testing.T) {
 // TestHarnessSeesALimitThatIsPassed runs a policy that has no limit: were this
 // not found, the other test would tell nothing.
 func TestHarnessSeesALimitThatIsPassed(t *testing.T) {
+	t.Parallel()
 	s := scenario{
 		Name: "open", Nodes: []string{"a1", "b1"}, Length: 3 * time.Second,
 		Room:  roomArgs{active: 20, perMinute: 30, session: 3 * time.Second},
@@ -120,6 +121,7 @@ func TestHarnessSeesALimitThatIsPassed(t *testing.T) {
 }
 
 func TestNamespacesCutAndHeal(t *testing.T) {
+	t.Parallel()
 	n, err := rig.NewNamespaces()
 	if err != nil {
 		t.Skip(err)

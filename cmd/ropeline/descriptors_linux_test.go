@@ -60,12 +60,14 @@ func TestFewDescriptorsAndManyClients(t *testing.T) {
 	}
 	visit()
 
-	for range clients {
+	held := make([]net.Conn, clients)
+	for i := range held {
 		c, err := net.Dial("tcp", p.http)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
+		held[i] = c
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: shop.example\r\n") // and no more
 	}
 	stranger := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
@@ -117,6 +119,9 @@ func TestFewDescriptorsAndManyClients(t *testing.T) {
 	})
 	if strings.Contains(p.Log(), "no connection can be accepted") || strings.Contains(p.Log(), "too many open files") {
 		t.Error("descriptors ran out")
+	}
+	for _, c := range held { // a head that was begun may end while the node stops
+		c.Close()
 	}
 	if code := p.stop(); code != 0 {
 		t.Errorf("ended with %d", code)
