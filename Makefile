@@ -39,6 +39,11 @@ VERSION ?=
 release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
+# How programs are built that tests run as processes of their own (bench/rig). Tests without the race detector
+# are built likewise, so that packages are compiled once for both.
+shipped := CGO_ENABLED=0 $(GO)
+SHIPPED_TAGS := grpcnotrace
+
 # These run in one goroutine (TestAloneStartsNoGoroutine): rules and ledgers, which may not import sync
 # (make lint), tables, readers, and simulations. The race detector has nothing to find there, and takes
 # five times as long. That simulations which run at once share nothing is looked at with it all the same,
@@ -60,14 +65,14 @@ CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE) 
 # package here twice.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
-	GOGC=400 $(GO) test -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
+	GOGC=400 $(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
 	$(GO) test -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
-	$(if $(and $(RACE),$(ALL)),$(GO) test -vet=off $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
+	$(if $(and $(RACE),$(ALL)),$(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 endef
 
 .PHONY: test-binaries
 test-binaries: # what tests run as processes of their own, the same files as long as nothing changes, so that results stay cached
-	@$(GO) run ./bench/rig/built ropeline ropeline,faults $(if $(ALL),ropeline-bench) >/dev/null
+	@$(shipped) run -tags $(SHIPPED_TAGS) ./bench/rig/built ropeline ropeline,faults $(if $(ALL),ropeline-bench) >/dev/null
 
 .PHONY: test
 test: test-binaries ## what a change waits for: all that finds faults in seconds, with a quarter of the seeds (minutes; seconds where nothing has changed)

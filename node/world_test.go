@@ -210,7 +210,6 @@ func (w *world) ready() (n int) {
 }
 
 func (w *world) post(m *machine, out []Message) {
-	w.t.Helper()
 	out = append(out, w.write(m)...)
 	for _, o := range out {
 		if w.note != nil {

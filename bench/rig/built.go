@@ -16,12 +16,14 @@ const (
 	Bench    = "ropeline-bench"
 )
 
-// shippedTag is what deploy/release.sh builds with. Without it, packages would be compiled once more.
+// shippedTag is what deploy/release.sh builds with; so are tests without the race detector, by the Makefile:
+// each package is compiled once for both.
 const shippedTag = "grpcnotrace"
 
 // Built returns the path of a program, built of this checkout with these build tags, as it is shipped
-// otherwise. All tests and programs share it. It is built where something has changed; where not, it
-// stays the file that it is, so that the results of tests that use it stay in Go's cache.
+// otherwise, but for paths in it. All tests and programs share it. It is built where something has
+// changed; where not, it stays the file that it is, so that the results of tests that use it stay in Go's
+// cache.
 func Built(ctx context.Context, program string, tags ...string) (path string, err error) {
 	err = Try(func() {
 		root := Got(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output())
@@ -33,7 +35,7 @@ func Built(ctx context.Context, program string, tags ...string) (path string, er
 		name := strings.Join(append([]string{program}, tags...), "-")
 		path = filepath.Join(dir, name)
 		made := filepath.Join(fresh, name)
-		build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-tags", strings.Join(slices.Concat([]string{shippedTag}, tags), ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
+		build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-tags", strings.Join(slices.Concat([]string{shippedTag}, tags), ","), "-o", made, "github.com/ropeline/ropeline/cmd/"+program)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		// By a shell: what a test opens itself is what its result in the cache hangs on.
 		replace := exec.CommandContext(ctx, "sh", "-c", `cmp -s "$1" "$2" || { cp "$1" "$2.new" && mv "$2.new" "$2"; }`, "sh", made, path)

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 
 // waitTogether is how many parallel tests run at a time, whatever the number of cores: what they
 // do is wait.
-const waitTogether = "4"
+const waitTogether = "6"
 
 // isGiven reports whether a flag is on the command line.
 func isGiven(name string) (is bool) {
