@@ -50,23 +50,28 @@ SHIPPED_TAGS := grpcnotrace
 # in cmd/ropeline-bench.
 ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit node/nearest node/packed node/replica node/room node/settings node/ticket \
   bench/accesslog bench/accuracy bench/explore/... bench/faults/check bench/faults/record bench/footprint bench/limits bench/order bench/schedules \
-  bench/sim bench/sim/input bench/story bench/sweep bench/virtual httpfront/forwarding)
+  bench/scaling bench/sim bench/sim/input bench/story bench/sweep bench/virtual httpfront/forwarding httpfront/gate/visitor httpfront/http1 \
+  httpfront/integrations/middleware/internal/site httpfront/operator/manage)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
 MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin
+# What measures, and the tools of operators: make test-all runs them with the race detector, make test without it.
+AROUND := $(addprefix ./,bench/differential bench/floods bench/measurement bench/rate bench/suite bench/tiers cmd/ropeline/operate)
 # Those that take longest begin first, so that the last one is not alone with a machine of many cores.
-LONGEST := ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults $(if $(ALL),./bench/conformance) ./transport ./node
+LONGEST := ./transport ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults $(if $(ALL),./bench/conformance) ./node
 # Nearly all of bench/conformance is left to make test-all, and building it takes as long as all of many packages.
-LATER := $(if $(ALL),,./bench/conformance)
+LATER := $(if $(ALL),,./bench/conformance $(AROUND))
 CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE) $(LATER))")
+# They wait more than they work: half as many again run at once as there are cores.
+AT_ONCE ?= $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 ))
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves; that takes a build of all of httpfront, so make test leaves it to make test-all.
-# TestNoTestEscapes holds that these are all of them. Tests of one goroutine take a sixth less time when
-# garbage is collected less often. Vet is a part of make lint, and would go through each
+# TestNoTestEscapes holds that these are all of them. Tests of one goroutine, and compilers, take a sixth less time
+# when garbage is collected less often. Vet is a part of make lint, and would go through each
 # package here twice.
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
-	GOGC=400 $(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE)
-	$(GO) test -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
+	GOGC=400 $(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE) $(if $(ALL),,$(AROUND))
+	$(GO) test -toolexec "env GOGC=400" -p $(AT_ONCE) -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 	$(if $(and $(RACE),$(ALL)),$(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 endef
 
