@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -107,13 +108,14 @@ func (d *doctor) checkSecret() {
 		d.fail(check, errText(err), "make one with \"ropeline keygen\", the same for all nodes, and have this user read it")
 		return
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		d.fail(check, errText(err), "have the user that runs the node read it: chown and chmod 600")
-		return
+	text, err := certs.ReadFile(file)
+	var all []transport.Secret
+	if err == nil {
+		all, err = transport.ParseSecrets(string(text))
 	}
-	all, err := transport.ParseSecrets(string(text))
 	switch {
+	case errors.Is(err, fs.ErrPermission):
+		d.fail(check, errText(err), "have the user that runs the node read it: chown and chmod 600")
 	case err != nil:
 		d.fail(check, err.Error(), "put back the file that the other nodes have")
 	case info.Mode().Perm()&0o007 != 0:
@@ -244,7 +246,7 @@ func (d *doctor) identity() *transport.Identity {
 		}
 		return given
 	}
-	text, err := os.ReadFile(d.cfg.Mesh.SecretFile)
+	text, err := certs.ReadFile(d.cfg.Mesh.SecretFile)
 	if err != nil {
 		return nil
 	}

@@ -70,6 +70,7 @@ const (
 func (c *config) run(ctx context.Context, file string, flags *pflag.FlagSet, w io.Writer) error {
 	// A line for a reader that is gone is an error then, and not the end of the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	hangups := catchHangups()
 	lines := sink.New(w, logKept)
 	defer lines.Close(logEnd)
 	to, err := c.prepare(file, flags, lines)
@@ -81,7 +82,7 @@ func (c *config) run(ctx context.Context, file string, flags *pflag.FlagSet, w i
 		to.Logger.Warn("lines of this log were dropped, since who reads it did not take them", "lines", dropped)
 	})
 	c.Rooms, c.file = nil, fileLines{} // there may be thousands, and flags hold c for good
-	return runNode(ctx, to)
+	return runNode(ctx, to, hangups)
 }
 
 // prepare returns what a server is told by file and flags. It logs to w.
@@ -141,14 +142,13 @@ func stateDir(name string) (string, error) {
 	return filepath.Join(base, "ropeline", name), nil
 }
 
-// runNode runs a node until ctx ends, or an operator has it stop.
-func runNode(ctx context.Context, cfg server.Config) error {
+// runNode runs a node until ctx ends, or an operator has it stop. At hangups the access log opens its file again.
+func runNode(ctx context.Context, cfg server.Config, hangups <-chan os.Signal) error {
 	log := cfg.Logger
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	besideCtx, stopBeside := context.WithCancel(ctx)
 	defer stopBeside()
-	hangups := catchHangups()
 	node, err := server.New(cfg)
 	if err != nil {
 		if _, ok := errors.AsType[*server.SettingError](err); ok {

@@ -3,13 +3,12 @@ package certs
 import (
 	"crypto/x509"
 	"errors"
-	"os"
 )
 
 // Roots reads the certificates of authorities from a file of PEM. It is an error if
 // there is none.
 func Roots(file string) (*x509.CertPool, error) {
-	text, err := os.ReadFile(file)
+	text, err := ReadFile(file)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // Interval is how often files are looked at if nothing else is said.
 const Interval = 5 * time.Second
 
-// fileMax is the most that a file of certificates or keys may have, in bytes. A chain
+// fileMax is the most that a file of certificates, keys, secrets or tokens may have, in bytes. A chain
 // has some 10 KiB, a bundle of all public authorities 250 KiB.
 const fileMax = 1 << 20
 
@@ -120,14 +120,16 @@ func readAll(paths []string) ([][]byte, error) {
 	contents := make([][]byte, len(paths))
 	for i, path := range paths {
 		var err error
-		if contents[i], err = readFile(path); err != nil {
+		if contents[i], err = ReadFile(path); err != nil {
 			return nil, err
 		}
 	}
 	return contents, nil
 }
 
-func readFile(path string) ([]byte, error) {
+// ReadFile reads a file of certificates, keys, secrets or tokens, of which none is empty. One that is larger than
+// any of them, or has no end, is refused before it fills memory.
+func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -138,7 +140,7 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(b) > fileMax:
-		return nil, fmt.Errorf("%s: more than %d bytes, which is no certificate or key", path, fileMax)
+		return nil, fmt.Errorf("%s: more than %d bytes, which is no file of certificates, keys, secrets or tokens", path, fileMax)
 	case len(b) == 0:
 		return nil, fmt.Errorf("%s: %w", path, errEmpty)
 	}

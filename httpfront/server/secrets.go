@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
 	"github.com/ropeline/ropeline/httpfront/operator/manage"
@@ -132,7 +133,7 @@ func (s *secrets) read() (given []transport.Secret, looked string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("read the secret: %w", err)
 	}
-	text, err := os.ReadFile(s.path)
+	text, err := certs.ReadFile(s.path)
 	if err != nil {
 		return nil, "", fmt.Errorf("read the secret: %w", err)
 	}

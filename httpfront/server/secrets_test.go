@@ -229,6 +229,14 @@ func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
 			t.Errorf("%.20q was taken", file)
 		}
 	}
+	path := m.nodes[0].path
+	if err := errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)); err != nil { // it has no end
+		t.Fatal(err)
+	}
+	m.look()
+	if !m.uses(old.ID()) {
+		t.Error("a file without an end was taken")
+	}
 }
 
 // TestNoSecretIsLostFromTheFile: other nodes may send theirs while this one makes its own.

@@ -70,7 +70,7 @@ func (c *clientConfig) open() (*client, error) {
 	}
 	token := os.Getenv(TokenVariable)
 	if c.TokenFile != "" {
-		text, err := os.ReadFile(c.TokenFile)
+		text, err := certs.ReadFile(c.TokenFile)
 		if err != nil {
 			return nil, cli.Usagef("--token-file: %w", err)
 		}
