@@ -61,8 +61,8 @@ LONGEST := ./transport ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard
 # Nearly all of bench/conformance is left to make test-all, and building it takes as long as all of many packages.
 LATER := $(if $(ALL),,./bench/conformance $(AROUND))
 CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE) $(LATER))")
-# They wait more than they work: half as many again run at once as there are cores.
-AT_ONCE ?= $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 ))
+# In short they wait more than they work: half as many again run at once as there are cores.
+AT_ONCE = $(if $(ALL),,-p $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 )))
 # The race detector allocates by itself, so tests that count allocations are left out with it, and run by
 # themselves; that takes a build of all of httpfront, so make test leaves it to make test-all.
 # TestNoTestEscapes holds that these are all of them. Tests of one goroutine, and compilers, take a sixth less time
@@ -71,7 +71,7 @@ AT_ONCE ?= $$(( ($$(nproc 2>/dev/null || echo 2) * 3 + 1) / 2 ))
 define run_tests
 	@[ -n "$(RACE)" ] || echo "No C compiler here: testing without the race detector." >&2
 	GOGC=400 $(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -timeout $(TEST_TIMEOUT) $(if $(RACE),$(MIXED)) $(ALONE) $(if $(ALL),,$(AROUND))
-	$(GO) test -toolexec "env GOGC=400" -p $(AT_ONCE) -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
+	$(GO) test -toolexec "env GOGC=400" $(AT_ONCE) -vet=off $(1) $(RACE) -timeout $(TEST_TIMEOUT) $(CONCURRENT)
 	$(if $(and $(RACE),$(ALL)),$(shipped) test -tags $(SHIPPED_TAGS) -vet=off $(1) -run Alloc -timeout $(TEST_TIMEOUT) $$(find . -name '*alloc_test.go' -exec dirname {} + | sort -u | grep -vxF "$$(printf '%s\n' $(ALONE) $(MIXED))"))
 endef
 

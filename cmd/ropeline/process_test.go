@@ -33,14 +33,19 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if !isGiven("test.parallel") {
-		_ = flag.Set("test.parallel", waitTogether) // at worst it takes longer
+		_ = flag.Set("test.parallel", waitTogether()) // at worst it takes longer
 	}
 	os.Exit(m.Run())
 }
 
 // waitTogether is how many parallel tests run at a time, whatever the number of cores: what they
-// do is wait.
-const waitTogether = "6"
+// do is wait, and those that only make test-all runs send many requests as well.
+func waitTogether() string {
+	if testing.Short() {
+		return "6"
+	}
+	return "4"
+}
 
 // isGiven reports whether a flag is on the command line.
 func isGiven(name string) (is bool) {

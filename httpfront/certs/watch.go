@@ -123,12 +123,15 @@ func readAll(paths []string) ([][]byte, error) {
 		if contents[i], err = ReadFile(path); err != nil {
 			return nil, err
 		}
+		if len(contents[i]) == 0 {
+			return nil, fmt.Errorf("%s: %w", path, errEmpty)
+		}
 	}
 	return contents, nil
 }
 
-// ReadFile reads a file of certificates, keys, secrets or tokens, of which none is empty. One that is larger than
-// any of them, or has no end, is refused before it fills memory.
+// ReadFile reads a file of certificates, keys, secrets or tokens. One that is larger than any of them, or has no
+// end, is refused before it fills memory.
 func ReadFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -141,8 +144,6 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	case len(b) > fileMax:
 		return nil, fmt.Errorf("%s: more than %d bytes, which is no file of certificates, keys, secrets or tokens", path, fileMax)
-	case len(b) == 0:
-		return nil, fmt.Errorf("%s: %w", path, errEmpty)
 	}
 	return b, nil
 }
