@@ -58,6 +58,13 @@ func TestWhoGivesUpAPlace(t *testing.T) {
 	if enter("198.51.100.2:1") != nil {
 		t.Error("a connection whose request is being answered gave up its place")
 	}
+	crowd[3].Await()
+	crowd[3].Await() // it waits once
+	next := enter("198.51.100.3:1")
+	if next == nil || !closed(crowd[3]) || l.open != conns || l.waiting.Len() != 1 {
+		t.Fatal("a connection that waits again did not give up its place")
+	}
+	next.Keep()
 	if err := errors.Join(served.Close(), served.Close()); err != nil || l.open != conns-1 {
 		t.Errorf("%d are open after one was closed: %v", l.open, err)
 	}

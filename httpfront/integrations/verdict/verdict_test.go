@@ -561,3 +561,45 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestAQuestionUnderWayIsAnsweredAtTheEnd of a server that takes no more of them.
+func TestAQuestionUnderWayIsAnsweredAtTheEnd(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, answer, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
+	s, err := New(Config{
+		Listener: ln, Judge: &fakeJudge{}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Ready:  func() error { close(asked); <-answer; return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	go func() { done <- s.Run(ctx) }()
+	go func() {
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Get("http://" + ln.Addr().String() + "/readyz")
+		if err == nil {
+			resp.Body.Close()
+		}
+		done <- err
+	}()
+	<-asked
+	end()
+	for { // until it has begun to end
+		c, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			break
+		}
+		c.Close()
+	}
+	close(answer)
+	for range cap(done) {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
