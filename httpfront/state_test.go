@@ -1,9 +1,9 @@
 package httpfront
 
 import (
-	"bytes"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +58,14 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 		})
 	}
 	f := judges(t, fakeRooms{})
-	if got := f.turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"}); !bytes.Contains(got, []byte("\r\nRopeline-State: refused\r\n")) {
-		t.Errorf("before a request: got %q", got)
+	for range 20 { // all who are turned away in one moment come back at different ones
+		got := string(f.turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"}))
+		_, after, _ := strings.Cut(got, "\r\nRefresh: ")
+		after, _, _ = strings.Cut(after, "\r\n")
+		seconds, err := strconv.Atoi(after)
+		if err != nil || seconds < turnedAwayFor || seconds >= 2*turnedAwayFor || !strings.Contains(got, "\r\nRetry-After: "+after+"\r\n") ||
+			!strings.Contains(got, "\r\nRopeline-State: refused\r\n") {
+			t.Errorf("before a request: got %q", got)
+		}
 	}
 }
