@@ -76,7 +76,7 @@ func Entry() measurement.Entry {
 			{Name: waited, Meaning: "part of the time in which it could have run, and others had its core: what a busy machine adds to p99"},
 		},
 		Needs: []string{measurement.Ropeline, "taskset", "nice", "nginx"}, Cores: []int{rig.OfLoad.Number()},
-		Quick: []string{"for=4s", "window=1s", "connections=500", "requests=20000"},
+		Quick: []string{"for=2s", "window=500ms", "connections=500", "requests=20000"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var c config
 			o.DurationVar(&c.lasts, "for", 5*time.Minute, "how long each flood is held at its bound")
