@@ -21,7 +21,7 @@ help-all: ## show all targets
 
 .PHONY: build
 build: ## build the binary ./ropeline
-	CGO_ENABLED=0 $(GO) build -trimpath -tags grpcnotrace -o ropeline ./cmd/ropeline
+	$(shipped) build -trimpath -tags $(SHIPPED_TAGS) -o ropeline ./cmd/ropeline
 
 PREFIX ?= /usr/local
 .PHONY: install
@@ -39,8 +39,8 @@ VERSION ?=
 release: ## archives, Debian and RPM packages and the chart of VERSION (1.2.3), and their sums, into dist/ (minutes; wants GNU tar)
 	deploy/release.sh '$(VERSION)'
 
-# How programs are built that tests run as processes of their own (bench/rig). Tests without the race detector
-# are built likewise, so that packages are compiled once for both.
+# How programs are built, and those that tests run as processes of their own (bench/rig). Tests without the race
+# detector are built likewise, so that packages are compiled once for both.
 shipped := CGO_ENABLED=0 $(GO)
 SHIPPED_TAGS := grpcnotrace
 
@@ -164,7 +164,7 @@ artifacts/caddy:
 
 .PHONY: ropeline-bench
 ropeline-bench: ## build the program of the measurements, ./ropeline-bench
-	CGO_ENABLED=0 $(GO) build -trimpath -o ropeline-bench ./cmd/ropeline-bench
+	$(shipped) build -trimpath -o ropeline-bench ./cmd/ropeline-bench
 
 NAME ?=
 .PHONY: measure
