@@ -227,21 +227,21 @@ meshes: #+ MESHES random small meshes (1000000, about 10 minutes), without the r
 
 SCHEDULES ?= 100000
 .PHONY: schedules
-schedules: ## SCHEDULES random schedules of trouble, in all of which the limit must hold (100000)
-	$(GO) run ./bench/schedules -n $(SCHEDULES)
+schedules: ropeline-bench ## SCHEDULES random schedules of trouble, in all of which the limit must hold (100000)
+	./ropeline-bench schedules -n $(SCHEDULES)
 
 .PHONY: stories
-stories: #+ each story of who mints next, 1,000 times, in all of which the limit must hold: the table in docs/limit.md (about 10 minutes)
-	$(GO) run ./bench/schedules -story all -n 1000
+stories: ropeline-bench #+ each story of who mints next, 1,000 times, in all of which the limit must hold: the table in docs/limit.md (about 10 minutes)
+	./ropeline-bench schedules --story all -n 1000
 
 EXPLORE ?= 10m
 .PHONY: explore
-explore: ## all that can happen to ledgers of two and three nodes and while a mesh comes to be, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 40 minutes)
-	$(GO) run ./bench/explore -for $(EXPLORE)
+explore: ropeline-bench ## all that can happen to ledgers of two and three nodes and while a mesh comes to be, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 40 minutes)
+	./ropeline-bench explore --for $(EXPLORE)
 
 .PHONY: knock-out
-knock-out: #+ leave out each rule about rights in turn: the table in docs/limit.md (about 20 minutes), and the tests that notice what schedules do not
-	$(GO) run ./bench/schedules -knock-out -n 1000
+knock-out: ropeline-bench #+ leave out each rule about rights in turn: the table in docs/limit.md (about 20 minutes), and the tests that notice what schedules do not
+	./ropeline-bench schedules --knock-out -n 1000
 	$(GO) test -count=1 -run '^TestRules' ./node/ticket
 
 FUZZTIME ?= 10m

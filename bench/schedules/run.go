@@ -1,4 +1,4 @@
-package main
+package schedules
 
 import (
 	"cmp"
@@ -16,43 +16,43 @@ import (
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// set is a number of schedules.
-type set struct {
-	n       int
-	seed    uint64 // of the first one
-	story   string // that they tell; "": they are of all kinds
-	rules   ticket.Rules
-	verbose bool
-	workers int
+// Set is a number of schedules. N and Workers are required.
+type Set struct {
+	N        int
+	Seed     uint64       // of the first one; the next one has the next number
+	Story    string       // of Stories, that they tell; empty: they are of all kinds
+	LeaveOut ticket.Rules // that no node follows
+	Verbose  bool         // what happens in each schedule is printed, step by step
+	Workers  int          // how many schedules run at once
 }
 
 // all yields the schedules of a set.
-func (s *set) all() iter.Seq[sim.Config] {
+func (s *Set) all() iter.Seq[sim.Config] {
 	return func(yield func(sim.Config) bool) {
-		for i := range uint64(s.n) {
-			if !yield(s.draw(s.seed + i)) {
+		for i := range uint64(s.N) {
+			if !yield(s.draw(s.Seed + i)) {
 				return
 			}
 		}
 	}
 }
 
-func (s *set) draw(seed uint64) sim.Config {
+func (s *Set) draw(seed uint64) sim.Config {
 	cfg := draw(seed)
-	if s.story != "" {
-		cfg = drawOf(seed, s.story)
+	if s.Story != "" {
+		cfg = drawOf(seed, s.Story)
 	}
-	cfg.LeaveOut = s.rules
-	if s.verbose {
+	cfg.LeaveOut = s.LeaveOut
+	if s.Verbose {
 		cfg.Trace = new(strings.Builder)
 	}
 	return cfg
 }
 
 // run runs a set, and prints those that fail.
-func (s *set) run(ctx context.Context, out io.Writer, each func(*tally)) (*tally, error) {
+func (s *Set) run(ctx context.Context, out io.Writer, each func(*tally)) (*tally, error) {
 	t := &tally{kinds: map[string]int{}}
-	return t, sim.RunAll(ctx, s.workers, s.all(), func(cfg sim.Config, r *sim.Result) bool {
+	return t, sim.RunAll(ctx, s.Workers, s.all(), func(cfg sim.Config, r *sim.Result) bool {
 		t.add(cfg, r)
 		s.tell(out, cfg, r)
 		each(t)
@@ -64,12 +64,12 @@ func (s *set) run(ctx context.Context, out io.Writer, each func(*tally)) (*tally
 const shownViolations = 5
 
 // tell prints a schedule that failed, and how to run it again.
-func (s *set) tell(out io.Writer, cfg sim.Config, r *sim.Result) {
-	if s.verbose {
+func (s *Set) tell(out io.Writer, cfg sim.Config, r *sim.Result) {
+	if s.Verbose {
 		fmt.Fprint(out, cfg.Trace)
 	}
 	bad := r.Violations
-	if len(bad) == 0 && !s.verbose {
+	if len(bad) == 0 && !s.Verbose {
 		return
 	}
 	fmt.Fprintf(out, "seed %d: %d broken promises (%s)\n", cfg.Seed, len(bad), strings.Join(r.Kinds(), ", "))
@@ -77,10 +77,10 @@ func (s *set) tell(out io.Writer, cfg sim.Config, r *sim.Result) {
 		fmt.Fprintf(out, "  %v\n", v)
 	}
 	story := ""
-	if s.story != "" {
-		story = fmt.Sprintf(" -story %q", s.story)
+	if s.Story != "" {
+		story = fmt.Sprintf(" --story %q", s.Story)
 	}
-	fmt.Fprintf(out, "  again: go run ./bench/schedules -n 1 -v -seed %d%s%s\n  %s\n", cfg.Seed, story, cfg.LeaveOut.Flag(), describe(cfg))
+	fmt.Fprintf(out, "  again: ropeline-bench schedules -n 1 -v --seed %d%s%s\n  %s\n", cfg.Seed, story, cfg.LeaveOut.Flag(), describe(cfg))
 }
 
 // describe returns all that a schedule consists of.
@@ -148,7 +148,7 @@ func (t *tally) tell(out io.Writer, wall time.Duration) {
 
 // table runs a set for each name, changed as the name wants, and prints what became of it,
 // as a table in Markdown. It returns how many schedules failed in each.
-func (s set) table(ctx context.Context, what string, names []string, change func(*set, string), out, errOut io.Writer) (failed []int, err error) {
+func (s Set) table(ctx context.Context, what string, names []string, change func(*Set, string), out, errOut io.Writer) (failed []int, err error) {
 	fmt.Fprintf(out, "| %s | schedules | let in | all places taken in | the rate used up in | failed | by | first seed |\n|---|--:|--:|--:|--:|--:|---|--:|\n", what)
 	for _, name := range names {
 		change(&s, name)

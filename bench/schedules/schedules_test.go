@@ -1,4 +1,4 @@
-package main
+package schedules
 
 import (
 	"flag"
@@ -26,7 +26,7 @@ func TestLimitHolds(t *testing.T) {
 		n /= 4
 	}
 	var text strings.Builder
-	all := set{n: n, seed: *firstSeed, workers: 2}
+	all := Set{N: n, Seed: *firstSeed, Workers: 2}
 	total, err := all.run(t.Context(), &text, func(*tally) {})
 	if err != nil || total.failed > 0 {
 		t.Fatalf("%v\n%s", err, text.String())
@@ -79,7 +79,7 @@ func held(t *testing.T, cfg sim.Config) *sim.Result {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	if new(set).tell(&text, cfg, r); text.Len() > 0 {
+	if new(Set).tell(&text, cfg, r); text.Len() > 0 {
 		t.Error(text.String())
 	}
 	return r
@@ -109,8 +109,8 @@ func TestRulesAreMissed(t *testing.T) {
 			t.Fatal(err)
 		}
 		caught := false
-		all := set{n: 200, seed: x.from, rules: bits, workers: 2}
-		err = sim.RunAll(t.Context(), all.workers, all.all(), func(_ sim.Config, r *sim.Result) bool {
+		all := Set{N: 200, Seed: x.from, LeaveOut: bits, Workers: 2}
+		err = sim.RunAll(t.Context(), all.Workers, all.all(), func(_ sim.Config, r *sim.Result) bool {
 			caught = len(r.Violations) > 0
 			return !caught
 		})
@@ -124,7 +124,7 @@ func TestRulesAreMissed(t *testing.T) {
 // once, every other one of them where the rate is.
 func TestStories(t *testing.T) {
 	seeds := uint64(2)
-	for i, name := range storyNames() {
+	for i, name := range Stories() {
 		rated := 0
 		for seed := range seeds {
 			if testing.Short() && uint64(i)%seeds != seed {
@@ -158,7 +158,7 @@ func TestStoriesAreMissed(t *testing.T) {
 		{"recoverer leaves", ticket.FreshMint, map[uint64]string{3: sim.OverLimit, 7: sim.OverRate}},
 	} {
 		for seed, kind := range x.seeds {
-			without := set{story: x.name, rules: x.rule}
+			without := Set{Story: x.name, LeaveOut: x.rule}
 			if r, err := sim.Run(t.Context(), without.draw(seed)); err != nil || !slices.Contains(r.Kinds(), kind) {
 				t.Errorf("%s, seed %d,%s: %v; want %s", x.name, seed, x.rule.Flag(), err, kind)
 			}
@@ -235,7 +235,7 @@ func TestEveryRuleHasAName(t *testing.T) {
 	}
 	for rule, name := range names {
 		all |= rule
-		if got, err := ticket.ParseRules(name); err != nil || got != rule || got.Flag() != " -leave-out "+name {
+		if got, err := ticket.ParseRules(name); err != nil || got != rule || got.Flag() != " --leave-out "+name {
 			t.Errorf("%s: got %v, %v, %q", name, got, err, got.Flag())
 		}
 	}
@@ -253,17 +253,9 @@ func TestEveryRuleHasAName(t *testing.T) {
 	}
 }
 
-func TestCommandRefuses(t *testing.T) {
-	for _, args := range []string{"-n 0", "-workers 0", "extra", "-leave-out gravity", "-story gravity", "-what"} {
-		if got := command(strings.Fields(args), io.Discard, io.Discard); got != 2 {
-			t.Errorf("%s: exit code %d, want 2", args, got)
-		}
-	}
-}
-
 // TestFailuresSayHowToRunThemAgain prints what nobody ran.
 func TestFailuresSayHowToRunThemAgain(t *testing.T) {
-	all := set{story: "heir leaves", rules: ticket.Fence}
+	all := Set{Story: "heir leaves", LeaveOut: ticket.Fence}
 	cfg, r := all.draw(17), new(sim.Result)
 	for range 2 * shownViolations {
 		r.Violations = append(r.Violations, sim.Violation{Kind: sim.OverLimit, Text: "one too many"})
@@ -271,7 +263,7 @@ func TestFailuresSayHowToRunThemAgain(t *testing.T) {
 	r.Violations = append(r.Violations, sim.Violation{Kind: sim.RightsLost})
 	var text strings.Builder
 	all.tell(&text, cfg, r)
-	for _, want := range []string{"seed 17: 11 broken promises (over_limit, rights_lost)", "-seed 17 -story \"heir leaves\" -leave-out fence\n", `"SessionDuration":`, `"kind":"`} {
+	for _, want := range []string{"seed 17: 11 broken promises (over_limit, rights_lost)", "--seed 17 --story \"heir leaves\" --leave-out fence\n", `"SessionDuration":`, `"kind":"`} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is missing in:\n%s", want, text.String())
 		}
@@ -290,10 +282,10 @@ func TestFailuresSayHowToRunThemAgain(t *testing.T) {
 // TestTables has a row for each name.
 func TestTables(t *testing.T) {
 	var text strings.Builder
-	all := set{n: 1, seed: 3, workers: 1}
-	failed, err := all.table(t.Context(), "story", []string{"leaves", "recoverer leaves"}, func(s *set, name string) {
-		if s.story = name; name != "leaves" {
-			s.rules = ticket.FreshMint
+	all := Set{N: 1, Seed: 3, Workers: 1}
+	failed, err := all.table(t.Context(), "story", []string{"leaves", "recoverer leaves"}, func(s *Set, name string) {
+		if s.Story = name; name != "leaves" {
+			s.LeaveOut = ticket.FreshMint
 		}
 	}, &text, io.Discard)
 	rows := strings.Split(text.String(), "\n")

@@ -1,4 +1,4 @@
-package main
+package schedules
 
 import (
 	"maps"
@@ -53,17 +53,15 @@ func stories() map[string]func(*story) {
 	}
 }
 
-// everyStory stands for all of them.
-const everyStory = "all"
-
-func storyNames() []string { return slices.Sorted(maps.Keys(stories())) }
+// Stories returns the names of all stories.
+func Stories() []string { return slices.Sorted(maps.Keys(stories())) }
 
 // drawStory replaces some schedules by a story, mostly the one in which successors once
 // made rights a second time. It draws from dice of its own, so that all others stay as they
 // are without.
 func drawStory(d dice, cfg *sim.Config) {
 	if d.chance(told) {
-		tell(d, cfg, one(d, "leaves, killed", one(d, storyNames()...)))
+		tell(d, cfg, one(d, "leaves, killed", one(d, Stories()...)))
 		bind(cfg)
 		lose(cfg)
 	}

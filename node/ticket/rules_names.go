@@ -48,5 +48,5 @@ func (r Rules) Flag() string {
 	if r == 0 {
 		return ""
 	}
-	return " -leave-out " + r.String()
+	return " --leave-out " + r.String()
 }

@@ -1,4 +1,14 @@
-package main
+// Package explore searches small meshes for a history that breaks the limit, and prints a
+// short one if there is any.
+//
+// There are three searches. [Ledgers] goes through everything that can happen to the ledgers of two
+// or three nodes, within a budget of operator's acts, stops and time; see package small. [Bootstrap] goes
+// through everything that can happen while nodes make a mesh, within a budget of stops and lost
+// disks; see package boot. [Nodes] replays whole nodes through operator's acts at exact moments, with
+// deviations of network, disk and machine; see package replay.
+//
+// Each uses as many processors as GOMAXPROCS says, and ends with the first history that breaks a promise.
+package explore
 
 import (
 	"context"
@@ -11,8 +21,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/explore/boot"
 	"github.com/ropeline/ropeline/bench/explore/breadth"
 	"github.com/ropeline/ropeline/bench/explore/replay"
+	"github.com/ropeline/ropeline/bench/explore/small"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -32,6 +44,17 @@ func inParallel(do func(n int) (more bool)) {
 		})
 	}
 	wg.Wait()
+}
+
+// Ledgers looks at up to so many states of each small mesh of ledgers, without some rules, and reports whether a promise
+// was broken.
+func Ledgers(ctx context.Context, leaveOut ticket.Rules, states int, out io.Writer) (found bool) {
+	return exhaust(ctx, small.Worlds(leaveOut), states, out)
+}
+
+// Bootstrap does so with meshes that come to be.
+func Bootstrap(ctx context.Context, states int, out io.Writer) (found bool) {
+	return exhaust(ctx, boot.Worlds(), states, out)
 }
 
 // world is one of which all is gone through that can happen.
@@ -64,8 +87,8 @@ func exhaust[W world](ctx context.Context, worlds []W, states int, out io.Writer
 	return found
 }
 
-// nodes searches histories of whole nodes for so long, until one breaks a promise.
-func nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Writer) (found bool, err error) {
+// Nodes searches histories of whole nodes for so long, until one breaks a promise.
+func Nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Writer) (found bool, err error) {
 	debug.SetGCPercent(800) // a history makes much garbage and keeps little
 	fmt.Fprintf(out, "Whole nodes:\n\n| searched | histories | of | without effect | time |\n|---|--:|--:|--:|--:|\n")
 	for _, p := range s.Parts() {
@@ -102,8 +125,8 @@ func nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Wr
 		fmt.Fprintf(out, "| %s | %d | %s | %d | %v |\n", p.Name, runs, of, useless, time.Since(start).Round(time.Second))
 		if found {
 			h := s.Shortest(broken)
-			fmt.Fprintf(out, "\n    go run ./bench/explore%s -replay %q\n\n", s.LeaveOut.Flag(), h)
-			return rerun(h, s.LeaveOut, out)
+			fmt.Fprintf(out, "\n    ropeline-bench explore%s --replay %q\n\n", s.LeaveOut.Flag(), h)
+			return Rerun(h, s.LeaveOut, out)
 		}
 		if err != nil {
 			return false, err
@@ -112,9 +135,9 @@ func nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Wr
 	return false, nil
 }
 
-// rerun runs one history, and prints what happens in it.
-func rerun(h replay.History, rules ticket.Rules, out io.Writer) (broken bool, err error) {
-	r, err := replay.Run(h, rules, func(format string, a ...any) { fmt.Fprintf(out, format+"\n", a...) })
+// Rerun runs one history, without some rules, prints what happens in it, and reports whether a promise was broken.
+func Rerun(h replay.History, leaveOut ticket.Rules, out io.Writer) (broken bool, err error) {
+	r, err := replay.Run(h, leaveOut, func(format string, a ...any) { fmt.Fprintf(out, format+"\n", a...) })
 	if err == nil && r.Broken == "" {
 		fmt.Fprintf(out, "no promise was broken; %d were inside at most\n", r.Peak)
 	}
