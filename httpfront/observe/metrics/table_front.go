@@ -9,28 +9,32 @@ const (
 
 var originLabels = []string{"room", "origin"}
 
-func ofOrigins(of func(*origin) float64) func(*Sample, emit) {
-	return func(s *Sample, out emit) {
+// ofOrigins is a number of each origin.
+func ofOrigins(name string, t Type, unit, help string, of func(*origin) float64) Metric {
+	return Metric{name, t, unit, originLabels, help, func(s *Sample, out emit) {
 		for i := range s.origins {
 			out(of(&s.origins[i]), s.origins[i].room, s.origins[i].URL)
 		}
-	}
+	}}
 }
 
 var frontTable = []Metric{
 	{requestsName, Counter, "requests", []string{"zone", "room", "outcome"}, "finished requests at this node by what became of them; without a room where none is meant", nil},
 	{durationName, Histogram, "seconds", []string{"outcome"}, "how long requests took, from the whole head to the end of the answer", nil},
-	{"ropeline_requests_in_flight", Gauge, "requests", nil, "requests that are being answered", one(func(s *Sample) int { return s.Front.RequestsInFlight })},
-	{"ropeline_connections", Gauge, "connections", nil, "open connections of clients", one(func(s *Sample) int { return s.Front.Connections })},
-	{"ropeline_connections_max", Gauge, "connections", nil, "of these the node takes so many: max-connections, or fewer where the limit of open files is too low", one(func(s *Sample) int { return s.Front.ConnectionsMax })},
-	{
-		"ropeline_origin_up", Gauge, bit, originLabels, "the origin is healthy: it is neither ejected, on trial nor down",
-		ofOrigins(func(o *origin) float64 { return bitOf(o.State == "in") }),
-	},
-	{"ropeline_origin_recent_requests", Gauge, "requests", originLabels, "requests to the origin that ended in the last 6 s, or as many more, up to half a minute, as 20 requests take, and those that wait for 5 s and more", ofOrigins(func(o *origin) float64 { return float64(o.RecentRequests) })},
-	{"ropeline_origin_error_ratio", Gauge, "ratio", originLabels, "the part of these that were not answered, or with a status from 500 on", ofOrigins(func(o *origin) float64 { return o.ErrorRate })},
-	{"ropeline_origin_p50_seconds", Gauge, "seconds", originLabels, "what half of these answers took to begin, at most", ofOrigins(func(o *origin) float64 { return o.P50.Seconds() })},
-	{"ropeline_origin_p99_seconds", Gauge, "seconds", originLabels, "what 99 of 100 of these answers took to begin, at most", ofOrigins(func(o *origin) float64 { return o.P99.Seconds() })},
+	one("ropeline_requests_in_flight", Gauge, "requests", "requests that are being answered", func(s *Sample) int { return s.Front.RequestsInFlight }),
+	one("ropeline_connections", Gauge, "connections", "open connections of clients", func(s *Sample) int { return s.Front.Connections }),
+	one("ropeline_connections_max", Gauge, "connections", "of these the node takes so many: max-connections, or fewer where the limit of open files is too low",
+		func(s *Sample) int { return s.Front.ConnectionsMax }),
+	ofOrigins("ropeline_origin_up", Gauge, bit, "the origin is healthy: it is neither ejected, on trial nor down",
+		func(o *origin) float64 { return bitOf(o.State == "in") }),
+	ofOrigins("ropeline_origin_recent_requests", Gauge, "requests", "requests to the origin that ended in the last 6 s, or as many more, up to half a minute, as 20 requests take, and those that wait for 5 s and more",
+		func(o *origin) float64 { return float64(o.RecentRequests) }),
+	ofOrigins("ropeline_origin_error_ratio", Gauge, "ratio", "the part of these that were not answered, or with a status from 500 on",
+		func(o *origin) float64 { return o.ErrorRate }),
+	ofOrigins("ropeline_origin_p50_seconds", Gauge, "seconds", "what half of these answers took to begin, at most",
+		func(o *origin) float64 { return o.P50.Seconds() }),
+	ofOrigins("ropeline_origin_p99_seconds", Gauge, "seconds", "what 99 of 100 of these answers took to begin, at most",
+		func(o *origin) float64 { return o.P99.Seconds() }),
 	{"ropeline_origin_last_failure_timestamp_seconds", Gauge, "seconds since 1970", originLabels, "when the origin failed a request for the last time", func(s *Sample, out emit) {
 		for i := range s.origins {
 			if f := s.origins[i].LastFailure; f != nil {
@@ -38,11 +42,15 @@ var frontTable = []Metric{
 			}
 		}
 	}},
-	{"ropeline_origin_active_requests", Gauge, "requests", originLabels, "requests that are with the origin", ofOrigins(func(o *origin) float64 { return float64(o.Active) })},
-	{"ropeline_origin_idle_connections", Gauge, "connections", originLabels, "connections to the origin kept for later", ofOrigins(func(o *origin) float64 { return float64(o.Idle) })},
-	{"ropeline_origin_tunnels", Gauge, "connections", originLabels, "upgraded connections to the origin", ofOrigins(func(o *origin) float64 { return float64(o.Tunnels) })},
-	{"ropeline_origin_requests_total", Counter, "requests", originLabels, "requests sent to the origin, upgrades included", ofOrigins(func(o *origin) float64 { return float64(o.Requests) })},
-	{"ropeline_origin_failures_total", Counter, "requests", originLabels, "of those, not answered", ofOrigins(func(o *origin) float64 { return float64(o.Failures) })},
+	ofOrigins("ropeline_origin_active_requests", Gauge, "requests", "requests that are with the origin",
+		func(o *origin) float64 { return float64(o.Active) }),
+	ofOrigins("ropeline_origin_idle_connections", Gauge, "connections", "connections to the origin kept for later",
+		func(o *origin) float64 { return float64(o.Idle) }),
+	ofOrigins("ropeline_origin_tunnels", Gauge, "connections", "upgraded connections to the origin",
+		func(o *origin) float64 { return float64(o.Tunnels) }),
+	ofOrigins("ropeline_origin_requests_total", Counter, "requests", "requests sent to the origin, upgrades included",
+		func(o *origin) float64 { return float64(o.Requests) }),
+	ofOrigins("ropeline_origin_failures_total", Counter, "requests", "of those, not answered", func(o *origin) float64 { return float64(o.Failures) }),
 	{"ropeline_certificate_expiry_timestamp_seconds", Gauge, "seconds since 1970", []string{"name"}, "when a certificate shown to visitors runs out", func(s *Sample, out emit) {
 		for i := range s.certificates {
 			if c := &s.certificates[i]; !c.NotAfter.IsZero() {
@@ -56,11 +64,11 @@ var frontTable = []Metric{
 			out(bitOf(c.Error == ""), certificateName(c))
 		}
 	}},
-	{"ropeline_access_log_lines_total", Counter, "lines", nil, "lines of the access log that were written", one(func(s *Sample) uint64 { return s.Front.AccessLines })},
-	{
-		"ropeline_access_log_dropped_lines_total", Counter, "lines", nil, "lines of the access log that were not, since the disk did not keep up or failed",
-		one(func(s *Sample) uint64 { return s.Front.AccessDropped }),
-	},
-	{"ropeline_access_log_errors_total", Counter, "errors", nil, "times that the access log could not be written or opened", one(func(s *Sample) uint64 { return s.Front.AccessErrors })},
+	one("ropeline_access_log_lines_total", Counter, "lines", "lines of the access log that were written",
+		func(s *Sample) uint64 { return s.Front.AccessLines }),
+	one("ropeline_access_log_dropped_lines_total", Counter, "lines", "lines of the access log that were not, since the disk did not keep up or failed",
+		func(s *Sample) uint64 { return s.Front.AccessDropped }),
+	one("ropeline_access_log_errors_total", Counter, "errors", "times that the access log could not be written or opened",
+		func(s *Sample) uint64 { return s.Front.AccessErrors }),
 	{leftOutName, Gauge, "names", nil, "rooms, origins and certificates without series, because there are too many or two have one name", nil},
 }
