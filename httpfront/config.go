@@ -295,37 +295,27 @@ func (l *Limits) Complete() error {
 		l.BodyRate = 240
 	}
 	return errors.Join(
-		fill("limit conns", &l.Conns, 32768),
-		fill("limit redirects", &l.Redirects, l.Conns),
-		fill("limit origins", &l.Origins, 0),
+		upstream.Fill("limit conns", &l.Conns, 32768),
+		upstream.Fill("limit redirects", &l.Redirects, l.Conns),
+		upstream.Fill("limit origins", &l.Origins, 0),
 		l.Upstream.Complete(),
-		fill("limit conns per address", &l.ConnsPerAddress, 6000),
-		fill("limit handshakes", &l.Handshakes, 4096),
-		fill("limit requests", &l.Requests, 1000),
+		upstream.Fill("limit conns per address", &l.ConnsPerAddress, 6000),
+		upstream.Fill("limit handshakes", &l.Handshakes, 4096),
+		upstream.Fill("limit requests", &l.Requests, 1000),
 	)
 }
 
 func (t *Timeouts) complete() error {
 	return errors.Join(
-		fill("timeout head", &t.Head, 10*time.Second),
-		fill("timeout idle", &t.Idle, 30*time.Second),
-		fill("timeout body", &t.Body, 30*time.Second),
-		fill("timeout write", &t.Write, 30*time.Second),
-		fill("timeout origin", &t.Origin, time.Minute),
-		fill("timeout stream", &t.Stream, 5*time.Minute),
-		fill("timeout tunnel", &t.Tunnel, 2*time.Minute),
-		fill("timeout drain", &t.Drain, 25*time.Second),
+		upstream.Fill("timeout head", &t.Head, 10*time.Second),
+		upstream.Fill("timeout idle", &t.Idle, 30*time.Second),
+		upstream.Fill("timeout body", &t.Body, 30*time.Second),
+		upstream.Fill("timeout write", &t.Write, 30*time.Second),
+		upstream.Fill("timeout origin", &t.Origin, time.Minute),
+		upstream.Fill("timeout stream", &t.Stream, 5*time.Minute),
+		upstream.Fill("timeout tunnel", &t.Tunnel, 2*time.Minute),
+		upstream.Fill("timeout drain", &t.Drain, 25*time.Second),
 	)
-}
-
-func fill[T int | time.Duration](name string, v *T, value T) error {
-	switch {
-	case *v < 0:
-		return fmt.Errorf("%s is %v: want more than 0, or 0 for %v", name, *v, value)
-	case *v == 0:
-		*v = value
-	}
-	return nil
 }
 
 // allows reports whether the operator lets requests with that method through.

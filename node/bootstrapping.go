@@ -131,8 +131,7 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 		Self: b.data.Self().Node, Name: name, Site: site, Names: b.cfg.Names,
 		Disk: b.data.Mesh(), Random: func(p []byte) { rand.Read(p) },
 	}, b.now())
-	ticker := time.NewTicker(bootstrapTick)
-	defer ticker.Stop()
+	ticker := time.Tick(bootstrapTick)
 	var logged time.Time
 	for {
 		var out []bootstrap.Out
@@ -145,7 +144,7 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 			return
 		case in := <-b.in:
 			out = m.Receive(in.from, in.m, now)
-		case <-ticker.C:
+		case <-ticker:
 			out = m.Tick(now, bootstrapPeers(mesh.Members()))
 		}
 		if err := b.write(m); err != nil {
@@ -231,8 +230,7 @@ func (n *Node) join(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
-	ticker := time.NewTicker(tickInterval)
-	defer ticker.Stop()
+	ticker := time.Tick(tickInterval)
 	defer n.moved.Store(0)
 	for !is(b.joined) {
 		n.moved.Store(n.Now().UnixNano())
@@ -245,7 +243,7 @@ func (n *Node) join(ctx context.Context) error {
 		case o := <-n.orders:
 			o.done <- errNotJoined
 		case <-b.joined:
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 	n.core.SetMesh(n.cfg.Data.Mesh())

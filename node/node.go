@@ -297,8 +297,7 @@ func (n *Node) restore() {
 }
 
 func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile) error {
-	ticker := time.NewTicker(tickInterval)
-	defer ticker.Stop()
+	ticker := time.Tick(tickInterval)
 	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
 	await, awaiting := awaiting{site: n.cfg.Site, patience: n.patience(), since: started}, true
@@ -330,7 +329,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			continue
 		case <-n.changed:
 			refresh = true
-		case <-ticker.C:
+		case <-ticker:
 		}
 		now := n.Now()
 		if refresh || awaiting || now.Sub(members) >= memberInterval {

@@ -48,15 +48,14 @@ const doneInterval = 50 * time.Millisecond
 
 // until returns once the core says that something is done.
 func (n *Node) until(ctx context.Context, done func(c *Core) bool) error {
-	ticker := time.NewTicker(doneInterval)
-	defer ticker.Stop()
+	ticker := time.Tick(doneInterval)
 	for {
 		is := false
 		if err := n.tell(ctx, func(c *Core, _ time.Time) error { is = done(c); return nil }); err != nil || is {
 			return err
 		}
 		select {
-		case <-ticker.C:
+		case <-ticker:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -66,14 +66,13 @@ func Hold(ctx context.Context, o Order, out io.Writer) error {
 			f.keep(ctx, i, k.occupy)
 		})
 	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	tick := time.Tick(time.Second)
 	var err error
 	for lines := json.NewEncoder(out); err == nil && ctx.Err() == nil; {
 		err = lines.Encode(progress{f.held.Load(), f.opened.Load(), f.failed.Load(), f.answered.Load()})
 		select {
 		case <-ctx.Done():
-		case <-tick.C:
+		case <-tick:
 		}
 	}
 	wg.Wait()

@@ -152,11 +152,10 @@ func (r *run) tellProgress(progress func(Snapshot)) (end func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		ticker := time.NewTicker(snapshotEvery)
-		defer ticker.Stop()
+		ticker := time.Tick(snapshotEvery)
 		for {
 			select {
-			case <-ticker.C:
+			case <-ticker:
 				tell()
 			case <-done:
 				return

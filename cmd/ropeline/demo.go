@@ -235,8 +235,7 @@ func demoCrowd(m *demoMesh, o demoOptions) load.Config {
 // watch shows the room until ctx ends. A node that somebody killed is part of
 // the show; one that fails by itself ends it.
 func (d *demoShow) watch(ctx context.Context) error {
-	ticker := time.NewTicker(500 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(500 * time.Millisecond)
 	for {
 		select {
 		case <-ctx.Done():
@@ -250,7 +249,7 @@ func (d *demoShow) watch(ctx context.Context) error {
 			}
 			d.line.Clear()
 			fmt.Fprintf(d.out, "  node %s was killed; its visitors go on at the other %d, its part of the places stays empty\n", n.name, d.mesh.alive())
-		case <-ticker.C:
+		case <-ticker:
 			if status, err := d.mesh.status(ctx); err == nil {
 				d.show(status)
 			}

@@ -147,13 +147,12 @@ const readyTimeout = 30 * time.Second
 func (m *demoMesh) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, errors.New("time is up"))
 	defer cancel()
-	ticker := time.NewTicker(100 * time.Millisecond)
-	defer ticker.Stop()
+	ticker := time.Tick(100 * time.Millisecond)
 	for _, n := range m.nodes {
 		reason := errors.New("no answer yet")
 		for reason != nil {
 			select {
-			case <-ticker.C:
+			case <-ticker:
 				if now := m.ready(ctx, n); ctx.Err() == nil {
 					reason = now // else it only says that time is up
 				}

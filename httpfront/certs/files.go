@@ -115,13 +115,12 @@ func validAt(c *x509.Certificate, now time.Time) bool {
 
 // Run takes in what changes until ctx ends.
 func (f *Files) Run(ctx context.Context) {
-	ticker := time.NewTicker(f.cfg.Interval)
-	defer ticker.Stop()
+	ticker := time.Tick(f.cfg.Interval)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-ticker:
 			f.look()
 		}
 	}

@@ -102,13 +102,12 @@ func (w *Watch) Rejected() error { return w.rejected }
 // Run looks every interval until ctx ends, and calls told with what Look returned if
 // that is anything.
 func (w *Watch) Run(ctx context.Context, interval time.Duration, told func(changed bool, err error)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
+	ticker := time.Tick(interval)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-ticker:
 			if changed, err := w.Look(); changed || err != nil {
 				told(changed, err)
 			}

@@ -62,14 +62,13 @@ func (e *Conn) look() {
 
 // lookAgain looks at all connections again and again, until it is told that nothing more is served.
 func (l *Listener) lookAgain(done <-chan struct{}) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
+	ticker := time.Tick(lookEvery)
 	var conns []*Conn
 	for {
 		select {
 		case <-done:
 			return
-		case <-ticker.C:
+		case <-ticker:
 		}
 		conns = conns[:0]
 		l.mu.Lock()

@@ -66,8 +66,7 @@ func obey(ctx context.Context, n orderly, rights Rights, log *slog.Logger) error
 // insist gives an order until it is taken, or the node has been ready for a while and
 // still refuses.
 func insist(ctx context.Context, n orderly, order func() error) error {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
+	ticker := time.Tick(time.Second)
 	for tries := time.Duration(0); ; {
 		if n.Ready() == nil {
 			err := order()
@@ -78,7 +77,7 @@ func insist(ctx context.Context, n orderly, order func() error) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 }

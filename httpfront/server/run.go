@@ -104,13 +104,12 @@ const readyLook = 50 * time.Millisecond
 
 // awaitReady says so when the node takes visitors.
 func (s *Server) awaitReady(ctx context.Context) error {
-	ticker := time.NewTicker(readyLook)
-	defer ticker.Stop()
+	ticker := time.Tick(readyLook)
 	for lame := s.lame(); lame.ready() != nil; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 	close(s.life.ready)
@@ -119,8 +118,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 // finishLeaving ends the server once its node has left, if it was leaving when it stopped before.
 func (s *Server) finishLeaving(ctx context.Context) error {
-	ticker := time.NewTicker(readyLook)
-	defer ticker.Stop()
+	ticker := time.Tick(readyLook)
 	for s.node.Ready() != nil {
 		if s.node.GoesOnLeaving() {
 			s.log.Warn("this node was leaving when it stopped, and goes on: it takes no visitors, and ends once another one has all that it had")
@@ -132,7 +130,7 @@ func (s *Server) finishLeaving(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 	return nil

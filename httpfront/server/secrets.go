@@ -199,14 +199,13 @@ func (s *secrets) announce(context.Context, transport.Peer, []byte) ([]byte, err
 
 // run follows the file and the mesh, which may be nil, until ctx ends.
 func (s *secrets) run(ctx context.Context, mesh asker) error {
-	ticker := time.NewTicker(secretLook)
-	defer ticker.Stop()
+	ticker := time.Tick(secretLook)
 	for {
 		s.look(ctx, mesh)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 }

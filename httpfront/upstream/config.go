@@ -122,9 +122,9 @@ type StatusRange struct{ First, Last int }
 // Complete checks l and fills its defaults in.
 func (l *Limits) Complete() error {
 	return errors.Join(
-		fill("limit of connections", &l.Conns, 1024),
-		fill("limit of tunnels", &l.Tunnels, 16384),
-		fill("limit of requests of a connection", &l.Requests, 10_000),
+		Fill("limit of connections", &l.Conns, 1024),
+		Fill("limit of tunnels", &l.Tunnels, 16384),
+		Fill("limit of requests of a connection", &l.Requests, 10_000),
 	)
 }
 
@@ -140,17 +140,17 @@ func (c *Config) complete() error {
 		errs = append(errs, check.complete())
 	}
 	errs = append(errs,
-		fill("slow start", &c.SlowStart, 10*time.Second),
+		Fill("slow start", &c.SlowStart, 10*time.Second),
 		c.Limits.Complete(),
-		fill("timeout wait", &c.Timeouts.Wait, 10*time.Second),
-		fill("timeout connect", &c.Timeouts.Connect, 5*time.Second),
-		fill("timeout handshake", &c.Timeouts.Handshake, 5*time.Second),
-		fill("timeout send", &c.Timeouts.Send, 30*time.Second),
-		fill("timeout idle", &c.Timeouts.Idle, 4*time.Second),
-		fill("timeout life", &c.Timeouts.Life, time.Minute),
-		fill("failures", &c.Passive.Failures, 3),
-		fill("ejection", &c.Passive.Ejection, 10*time.Second),
-		fill("longest ejection", &c.Passive.EjectionMax, 2*time.Minute),
+		Fill("timeout wait", &c.Timeouts.Wait, 10*time.Second),
+		Fill("timeout connect", &c.Timeouts.Connect, 5*time.Second),
+		Fill("timeout handshake", &c.Timeouts.Handshake, 5*time.Second),
+		Fill("timeout send", &c.Timeouts.Send, 30*time.Second),
+		Fill("timeout idle", &c.Timeouts.Idle, 4*time.Second),
+		Fill("timeout life", &c.Timeouts.Life, time.Minute),
+		Fill("failures", &c.Passive.Failures, 3),
+		Fill("ejection", &c.Passive.Ejection, 10*time.Second),
+		Fill("longest ejection", &c.Passive.EjectionMax, 2*time.Minute),
 	)
 	if c.Passive.Ejection > c.Passive.EjectionMax {
 		errs = append(errs, fmt.Errorf("ejection is %v: want at most the longest ejection, %v", c.Passive.Ejection, c.Passive.EjectionMax))
@@ -190,10 +190,10 @@ func (c *Config) checkOrigins() error {
 
 func (c *Check) complete() error {
 	errs := []error{
-		fill("interval of checks", &c.Interval, 5*time.Second),
-		fill("timeout of checks", &c.Timeout, 2*time.Second),
-		fill("healthy", &c.Healthy, 2),
-		fill("unhealthy", &c.Unhealthy, 3),
+		Fill("interval of checks", &c.Interval, 5*time.Second),
+		Fill("timeout of checks", &c.Timeout, 2*time.Second),
+		Fill("healthy", &c.Healthy, 2),
+		Fill("unhealthy", &c.Unhealthy, 3),
 	}
 	if !IsCheckPath(c.Path) {
 		errs = append(errs, fmt.Errorf("path of checks %q: want one that starts with / and has no spaces, no fragment, and %% only before two hexadecimal digits", c.Path))
@@ -228,7 +228,8 @@ func (c *Check) accepts(code int) bool {
 	return false
 }
 
-func fill[T int | time.Duration](name string, v *T, value T) error {
+// Fill puts a value where v is 0. It returns an error, which has the name, where v is below 0.
+func Fill[T int | time.Duration](name string, v *T, value T) error {
 	switch {
 	case *v < 0:
 		return fmt.Errorf("%s is %v: want more than 0, or 0 for %v", name, *v, value)

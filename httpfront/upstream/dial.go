@@ -66,13 +66,12 @@ func (g *Group) control(_, address string, _ syscall.RawConn) error {
 // reap closes idle connections that are too old, until ctx ends.
 func (g *Group) reap(ctx context.Context) {
 	idle := g.cfg.Timeouts.Idle
-	tick := time.NewTicker(idle)
-	defer tick.Stop()
+	tick := time.Tick(idle)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-tick.C:
+		case now := <-tick:
 			for _, p := range g.pools {
 				p.closeIdle(now.Add(-idle))
 			}

@@ -239,12 +239,11 @@ func (o *Objects) withStore(f func(Store) error) error {
 // lets those that have begun come to an end, commits what they wrote and returns.
 // It is called once.
 func (o *Objects) Run(ctx context.Context) {
-	sweep := time.NewTicker(o.cfg.Idle)
-	defer sweep.Stop()
+	sweep := time.Tick(o.cfg.Idle)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
-		case <-sweep.C:
+		case <-sweep:
 			o.sweep()
 		case <-o.ready:
 			o.commitQueued()

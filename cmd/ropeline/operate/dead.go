@@ -94,8 +94,7 @@ func (op *operation) awaitRecovery(cmd *cobra.Command, c *client, raw json.RawMe
 			return err
 		}
 	}
-	ticker := time.NewTicker(askRecovery)
-	defer ticker.Stop()
+	ticker := time.Tick(askRecovery)
 	for {
 		if err := show.put(raw, r, time.Now()); err != nil || r.over() {
 			return err
@@ -104,7 +103,7 @@ func (op *operation) awaitRecovery(cmd *cobra.Command, c *client, raw json.RawMe
 		case <-ctx.Done():
 			show.end()
 			return fmt.Errorf("node %s stays declared dead, and its capacity is recovered without this command: %w", r.ID, context.Cause(ctx))
-		case <-ticker.C:
+		case <-ticker:
 		}
 		next, err := c.ask(ctx, "GET", "/api/v1/nodes/"+r.ID+"/recovery", nil, nil)
 		var lost NotReached

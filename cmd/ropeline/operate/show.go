@@ -214,8 +214,7 @@ func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.Ra
 	if c.Every < leastEvery {
 		return cli.Usagef("--every %v: want %v or more", c.Every, leastEvery)
 	}
-	ticker := time.NewTicker(c.Every)
-	defer ticker.Stop()
+	ticker := time.Tick(c.Every)
 	for {
 		raw, err := get(ctx)
 		if ctx.Err() != nil {
@@ -233,7 +232,7 @@ func (c *Output) show(cmd *cobra.Command, get func(ctx context.Context) (json.Ra
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 }

@@ -182,8 +182,7 @@ func (l *Log) Run(ctx context.Context) error {
 }
 
 func (l *Log) run(ctx context.Context) error {
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
+	tick := time.Tick(flushEvery)
 	for {
 		select {
 		case <-ctx.Done():
@@ -197,7 +196,7 @@ func (l *Log) run(ctx context.Context) error {
 		case <-l.reopen:
 			l.flush() // what came before belongs to the old file
 			l.openAnew()
-		case <-tick.C:
+		case <-tick:
 			l.flush()
 			if l.moved() {
 				l.openAnew()

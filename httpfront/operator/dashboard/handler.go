@@ -83,13 +83,12 @@ func New(cfg Config) (*Handler, error) {
 // once.
 func (h *Handler) Run(ctx context.Context) error {
 	defer close(h.over)
-	tick := time.NewTicker(h.pace.interval)
-	defer tick.Stop()
+	tick := time.Tick(h.pace.interval)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-tick:
 			for _, hub := range h.followed() {
 				if err := hub.refresh(time.Now()); err != nil {
 					h.cfg.Logger.Error("the dashboard cannot show what there is", "error", err)

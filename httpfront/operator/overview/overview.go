@@ -93,9 +93,7 @@ func (o *Overview) Answer() ([]byte, error) {
 
 // Run keeps what is known up to date until ctx ends.
 func (o *Overview) Run(ctx context.Context) error {
-	ask, note := time.NewTicker(askEvery), time.NewTicker(recentGap)
-	defer ask.Stop()
-	defer note.Stop()
+	ask, note := time.Tick(askEvery), time.Tick(recentGap)
 	var asked time.Time
 	var watch downWatch
 	o.note()
@@ -103,11 +101,11 @@ func (o *Overview) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-note.C:
+		case <-note:
 			o.note()
 			continue
 		case <-o.wake:
-		case <-ask.C:
+		case <-ask:
 		}
 		now := time.Now()
 		pause := askEvery / 2

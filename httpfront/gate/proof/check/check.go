@@ -150,8 +150,7 @@ func (v *Verifier) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	ticker := time.NewTicker(v.cfg.Refresh)
-	defer ticker.Stop()
+	ticker := time.Tick(v.cfg.Refresh)
 	for {
 		if err := v.keys.fetch(ctx); err != nil && ctx.Err() == nil {
 			v.cfg.Logger.Warn("keys of the waiting room cannot be fetched; those at hand are used on", "error", err)
@@ -159,7 +158,7 @@ func (v *Verifier) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker:
 		}
 	}
 }
