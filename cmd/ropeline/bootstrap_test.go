@@ -153,6 +153,11 @@ func bootstrapOnce(m *bootMesh) {
 	if n := m.came.Load(); n > bootLimit {
 		t.Errorf("%d visitors got in, the limit is %d", n, bootLimit)
 	}
+	for _, p := range m.nodes {
+		if strings.Contains(p.Log(), noneLeft) {
+			t.Errorf("%s says that no bootstrap node is left:\n%s", p.name, p.Log())
+		}
+	}
 	t.Logf("started in order %v, emptied %s, then all but %s: %d of %d visitors got in", order, first.name, m.nodes[(i+2)%3].name, m.came.Load(), bootLimit)
 }
 
@@ -215,6 +220,9 @@ func TestBootstrapWaits(t *testing.T) {
 	}
 }
 
+// noneLeft is what the log of a node says once.
+const noneLeft = "no bootstrap node is in this mesh any more"
+
 // TestTheLastBootstrapNodeLeaves: as long as another bootstrap node stays, one that leaves says
 // nothing of that. The last one says in its answer and its log that empty machines of those names
 // would make a second mesh, and what to do; the others say so from then on, in the log and in
@@ -267,8 +275,8 @@ func TestTheLastBootstrapNodeLeaves(t *testing.T) {
 		return strings.Contains(s.Bootstrap, "none of the bootstrap nodes a1,a2,b1 is in the mesh") && strings.Contains(s.Bootstrap, "--bootstrap-nodes c2")
 	}
 	c1.await("says that none is left", 30*time.Second, none)
-	if !strings.Contains(c1.Log(), "no bootstrap node is in this mesh any more") {
-		t.Errorf("the log of c1 does not say that none is left:\n%s", c1.Log())
+	if said := strings.Count(c1.Log(), noneLeft); said != 1 {
+		t.Errorf("the log of c1 says %d times that none is left, want once:\n%s", said, c1.Log())
 	}
 	c2.kill()
 	for i, a := range c2.args {
