@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,6 +38,17 @@ func (c *Call) Param(name string) string { return c.params[name] }
 // Room returns the room that the parameter {room} of the path names, as the routes of rooms
 // take it.
 func (c *Call) Room() (*catalog.Room, error) { return c.room(c.api.mesh.Catalog()) }
+
+// aboutRoom is the handler of a route that asks of the room that its path names.
+func aboutRoom(answer func(c *Call, r *catalog.Room) (Answer, error)) Handler {
+	return func(_ context.Context, c *Call) (Answer, error) {
+		r, err := c.Room()
+		if err != nil {
+			return Answer{}, err
+		}
+		return answer(c, r)
+	}
+}
 
 // Wrong refuses a value.
 func Wrong(field, value, allowed string) *Refusal {

@@ -12,25 +12,13 @@ func (c *Call) oneEvent(e *catalog.Event) Answer {
 	return Answer{Result: show(e, eventFields, c.now())}
 }
 
-func listEvents(_ context.Context, c *Call) (Answer, error) {
-	r, err := c.room(c.api.mesh.Catalog())
-	if err != nil {
-		return Answer{}, err
-	}
-	all := []members{}
-	for i := range r.Events {
-		all = append(all, show(&r.Events[i], eventFields, c.now()))
-	}
-	return paged(c, all)
+func listEvents(c *Call, r *catalog.Room) (Answer, error) {
+	return paged(c, showAll(r.Events, eventFields, c.now()))
 }
 
 // readEvent is for an event, and for what holds while it is under way.
 func readEvent(detailed bool) Handler {
-	return func(_ context.Context, c *Call) (Answer, error) {
-		r, err := c.room(c.api.mesh.Catalog())
-		if err != nil {
-			return Answer{}, err
-		}
+	return aboutRoom(func(c *Call, r *catalog.Room) (Answer, error) {
 		i, err := c.event(r)
 		if err != nil {
 			return Answer{}, err
@@ -40,7 +28,7 @@ func readEvent(detailed bool) Handler {
 			e = details(e, r)
 		}
 		return c.oneEvent(&e), nil
-	}
+	})
 }
 
 func createEvent(ctx context.Context, c *Call) (Answer, error) {

@@ -160,3 +160,12 @@ func show[T any](t *T, fields []field[T], now time.Time) members {
 	}
 	return all
 }
+
+// showAll shows each of a list.
+func showAll[T any](list []T, fields []field[T], now time.Time) []members {
+	all := []members{}
+	for i := range list {
+		all = append(all, show(&list[i], fields, now))
+	}
+	return all
+}

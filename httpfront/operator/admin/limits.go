@@ -52,11 +52,7 @@ func listLimits(_ context.Context, c *Call) (Answer, error) {
 }
 
 func (c *Call) shownLimits() []members {
-	all := []members{}
-	for _, l := range c.api.mesh.Catalog().RateLimits() {
-		all = append(all, show(&l, rateLimitFields, c.now()))
-	}
-	return all
+	return showAll(c.api.mesh.Catalog().RateLimits(), rateLimitFields, c.now())
 }
 
 func getLimit(_ context.Context, c *Call) (Answer, error) {

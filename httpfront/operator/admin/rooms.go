@@ -11,8 +11,11 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-func (c *Call) oneRoom(r *catalog.Room) Answer {
-	return Answer{Result: show(r, roomFields(), c.now())}
+func (c *Call) writtenRoom(r *catalog.Room, err error) (Answer, error) {
+	if err != nil {
+		return Answer{}, err
+	}
+	return getRoom(c, r)
 }
 
 func listRooms(_ context.Context, c *Call) (Answer, error) {
@@ -37,37 +40,25 @@ func listRooms(_ context.Context, c *Call) (Answer, error) {
 	return a, nil
 }
 
-func getRoom(_ context.Context, c *Call) (Answer, error) {
-	r, err := c.room(c.api.mesh.Catalog())
-	if err != nil {
-		return Answer{}, err
-	}
-	return c.oneRoom(r), nil
+func getRoom(c *Call, r *catalog.Room) (Answer, error) {
+	return Answer{Result: show(r, roomFields(), c.now())}, nil
 }
 
 func createRoom(ctx context.Context, c *Call) (Answer, error) {
-	r, err := c.add(ctx)
-	if err != nil {
-		return Answer{}, err
-	}
-	return c.oneRoom(r), nil
+	return c.writtenRoom(c.add(ctx))
 }
 
 // changeRoom is for PUT and PATCH.
 func changeRoom(m mode) Handler {
 	return func(ctx context.Context, c *Call) (Answer, error) {
-		r, err := c.edit(ctx, m, func(r *reader, is *catalog.Room) (part, error) {
+		return c.writtenRoom(c.edit(ctx, m, func(r *reader, is *catalog.Room) (part, error) {
 			was := is.Clone()
 			blank := newRoom()
 			blank.Zone, blank.Created, blank.Modified, blank.Incomplete = was.Zone, was.Created, was.Modified, was.Incomplete
 			blank.Settings.ID, blank.Events, blank.Rules = was.Settings.ID, was.Events, was.Rules
 			*is = decode(r, c.body, roomFields(), blank, was)
 			return part{}, nil
-		})
-		if err != nil {
-			return Answer{}, err
-		}
-		return c.oneRoom(r), nil
+		}))
 	}
 }
 
@@ -85,11 +76,7 @@ func deleteRoom(ctx context.Context, c *Call) (Answer, error) {
 
 func deleted(id string) Answer { return Answer{Result: members{{"id", id}}} }
 
-func roomStatus(_ context.Context, c *Call) (Answer, error) {
-	r, err := c.room(c.api.mesh.Catalog())
-	if err != nil {
-		return Answer{}, err
-	}
+func roomStatus(c *Call, r *catalog.Room) (Answer, error) {
 	state, served := c.api.mesh.Room(r.Settings.ID, c.api.cfg.Now())
 	if !served {
 		state = RoomState{Status: "not_queueing", Wait: -1}

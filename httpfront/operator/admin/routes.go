@@ -44,14 +44,14 @@ func roomRoutes() []Route {
 	return slices.Concat(
 		ofRooms("", list), []Route{account},
 		ofRooms("", Route{Method: http.MethodPost, Scope: Write, ID: "createRoom", Tag: tag, Summary: "Makes a room.", Body: Ref("RoomNew"), Answer: Ref("Room"), Handle: createRoom}),
-		ofRooms("/{room}", Route{Method: http.MethodGet, Scope: Read, ID: "getRoom", Tag: tag, Summary: "Shows a room.", Answer: Ref("Room"), Handle: getRoom}),
+		ofRooms("/{room}", Route{Method: http.MethodGet, Scope: Read, ID: "getRoom", Tag: tag, Summary: "Shows a room.", Answer: Ref("Room"), Handle: aboutRoom(getRoom)}),
 		ofRooms("/{room}", Route{
 			Method: http.MethodPut, Scope: Write, ID: "replaceRoom", Tag: tag, Body: Ref("RoomNew"), Answer: Ref("Room"), Handle: changeRoom(replace),
 			Summary: "Replaces a room. What is left out gets its default; fields that are only here stay as they are. Events and rules stay.",
 		}),
 		ofRooms("/{room}", Route{Method: http.MethodPatch, Scope: Write, ID: "changeRoom", Tag: tag, Summary: "Changes what is named of a room.", Body: Ref("RoomChange"), Answer: Ref("Room"), Handle: changeRoom(change)}),
 		ofRooms("/{room}", Route{Method: http.MethodDelete, Scope: Write, ID: "deleteRoom", Tag: tag, Summary: "Deletes a room with its events and rules.", Answer: Ref("Deleted"), Handle: deleteRoom}),
-		ofRooms("/{room}/status", Route{Method: http.MethodGet, Scope: Read, ID: "getRoomStatus", Tag: tag, Summary: "Tells what goes on in a room, over the whole mesh.", Answer: Ref("Status"), Handle: roomStatus}),
+		ofRooms("/{room}/status", Route{Method: http.MethodGet, Scope: Read, ID: "getRoomStatus", Tag: tag, Summary: "Tells what goes on in a room, over the whole mesh.", Answer: Ref("Status"), Handle: aboutRoom(roomStatus)}),
 		both(dialectRooms+"/preview", ownPath+"preview", Route{
 			Method: http.MethodPost, Scope: Write, ID: "preview", Tag: tag,
 			Summary: "Keeps a page for a while, to be looked at.", Body: Ref("PreviewNew"), Answer: Ref("Preview"), Handle: preview,
@@ -62,7 +62,7 @@ func roomRoutes() []Route {
 func eventRoutes() []Route {
 	const tag, all, one = "events", "/{room}/events", "/{room}/events/{event}"
 	return slices.Concat(
-		ofRooms(all, Route{Method: http.MethodGet, Scope: Read, ID: "listEvents", Tag: tag, Summary: "Lists the events of a room, oldest first.", Query: pageQuery, Answer: Ref("Event"), List: true, Handle: listEvents}),
+		ofRooms(all, Route{Method: http.MethodGet, Scope: Read, ID: "listEvents", Tag: tag, Summary: "Lists the events of a room, oldest first.", Query: pageQuery, Answer: Ref("Event"), List: true, Handle: aboutRoom(listEvents)}),
 		ofRooms(all, Route{Method: http.MethodPost, Scope: Write, ID: "createEvent", Tag: tag, Summary: "Plans an event.", Body: Ref("EventNew"), Answer: Ref("Event"), Handle: createEvent}),
 		ofRooms(one, Route{Method: http.MethodGet, Scope: Read, ID: "getEvent", Tag: tag, Summary: "Shows an event. What is null is the room's.", Answer: Ref("Event"), Handle: readEvent(false)}),
 		ofRooms(one+"/details", Route{Method: http.MethodGet, Scope: Read, ID: "getEventDetails", Tag: tag, Summary: "Shows what holds while an event is under way.", Answer: Ref("Event"), Handle: readEvent(true)}),
@@ -78,7 +78,7 @@ func ruleRoutes() []Route {
 		return Route{Method: method, Scope: scope, ID: id, Tag: tag, Summary: summary, Body: body, Answer: Ref("Rule"), List: true, Handle: h}
 	}
 	return slices.Concat(
-		ofRooms(all, rules(http.MethodGet, Read, "listRules", "Lists the rules of a room, in the order in which they are asked.", nil, listRules)),
+		ofRooms(all, rules(http.MethodGet, Read, "listRules", "Lists the rules of a room, in the order in which they are asked.", nil, aboutRoom(listRules))),
 		ofRooms(all, rules(http.MethodPost, Write, "createRule", "Adds a rule, at the end if it has no position. All are answered.", Ref("RuleNew"), createRule)),
 		ofRooms(all, rules(http.MethodPut, Write, "replaceRules", "Replaces all rules. Those that are given with their id keep it.", listOf(Ref("RuleListed")), replaceRules)),
 		ofRooms(one, rules(http.MethodPatch, Write, "changeRule", "Changes what is named of a rule, or moves it. All are answered.", Ref("RuleChange"), changeRule)),

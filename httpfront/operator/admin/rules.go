@@ -10,11 +10,7 @@ import (
 
 // listed is all rules of a room in their order: every request about rules is answered so.
 func (c *Call) listed(r *catalog.Room) Answer {
-	all := []members{}
-	for i := range r.Rules {
-		all = append(all, show(&r.Rules[i], ruleFields, c.now()))
-	}
-	return Answer{Result: all, List: true}
+	return Answer{Result: showAll(r.Rules, ruleFields, c.now()), List: true}
 }
 
 func (c *Call) writtenRules(r *catalog.Room, err error) (Answer, error) {
@@ -24,13 +20,7 @@ func (c *Call) writtenRules(r *catalog.Room, err error) (Answer, error) {
 	return c.listed(r), nil
 }
 
-func listRules(_ context.Context, c *Call) (Answer, error) {
-	r, err := c.room(c.api.mesh.Catalog())
-	if err != nil {
-		return Answer{}, err
-	}
-	return c.listed(r), nil
-}
+func listRules(c *Call, r *catalog.Room) (Answer, error) { return c.listed(r), nil }
 
 func createRule(ctx context.Context, c *Call) (Answer, error) {
 	return c.writtenRules(c.edit(ctx, create, func(r *reader, is *catalog.Room) (part, error) {
