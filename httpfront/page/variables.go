@@ -2,6 +2,7 @@ package page
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/page/lang"
@@ -36,15 +37,7 @@ type Variable struct {
 }
 
 // Variables yields all variables, in the order in which the JSON has them.
-func Variables() iter.Seq[Variable] {
-	return func(yield func(Variable) bool) {
-		for i := range variables {
-			if !yield(variables[i]) {
-				return
-			}
-		}
-	}
-}
+func Variables() iter.Seq[Variable] { return slices.Values(variables) }
 
 // variables is what there is to tell: first what templates and clients of hosted
 // waiting rooms know, then ours. The documented texts are English in every

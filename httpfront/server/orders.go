@@ -43,41 +43,39 @@ func leave(ctx context.Context, n orderly, log *slog.Logger) bool {
 // it was to bring about, so the node goes on.
 func obey(ctx context.Context, n orderly, rights Rights, log *slog.Logger) error {
 	for _, id := range rights.DeclareDead {
-		err := insist(ctx, n, func() error { return n.DeclareDead(ctx, id) })
-		switch {
-		case err == nil:
-			log.Info("declared dead: its rights can be used when no session of it can last any more", "dead", id.String())
-		case ctx.Err() == nil:
-			log.Error("not declared dead; look for the id in the status of other nodes, and see whether that node still runs", "dead", id.String(), "error", err)
-		}
+		insist(ctx, n, func() error { return n.DeclareDead(ctx, id) }, log.With("dead", id.String()),
+			"declared dead: its rights can be used when no session of it can last any more",
+			"not declared dead; look for the id in the status of other nodes, and see whether that node still runs")
 	}
 	for _, id := range rights.RetireRooms {
-		err := insist(ctx, n, func() error { return n.Retire(ctx, id) })
-		switch {
-		case err == nil:
-			log.Info("retired: nobody is let into the room any more", "room", id.String())
-		case ctx.Err() == nil:
-			log.Error("not retired; look for the id in the status of any node that has the room", "room", id.String(), "error", err)
-		}
+		insist(ctx, n, func() error { return n.Retire(ctx, id) }, log.With("room", id.String()),
+			"retired: nobody is let into the room any more",
+			"not retired; look for the id in the status of any node that has the room")
 	}
 	return nil
 }
 
 // insist gives an order until it is taken, or the node has been ready for a while and
-// still refuses.
-func insist(ctx context.Context, n orderly, order func() error) error {
-	ticker := time.Tick(time.Second)
+// still refuses, and has the log say which.
+func insist(ctx context.Context, n orderly, order func() error, log *slog.Logger, taken, refused string) {
+	tick := time.Tick(time.Second)
 	for tries := time.Duration(0); ; {
 		if n.Ready() == nil {
 			err := order()
-			if tries += time.Second; err == nil || tries > newsPatience {
-				return err
+			tries += time.Second
+			switch {
+			case err == nil:
+				log.Info(taken)
+				return
+			case tries > newsPatience && ctx.Err() == nil:
+				log.Error(refused, "error", err)
+				return
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker:
+			return
+		case <-tick:
 		}
 	}
 }
