@@ -3,6 +3,7 @@ package httpfront
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -55,16 +56,12 @@ func judges(tb testing.TB, rooms Rooms, change ...func(*Config)) *Front {
 // TestJudgeAnswersAsTheProxyDoes sends each request through the proxy, as one that a
 // trusted peer has forwarded, and asks about the same one.
 func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
-	noon := func(c *Config) {
-		c.TrustedProxies = loopback
-		c.Clock = func() time.Time { return time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC) }
-	}
 	rooms := map[string]func(node.Pass, bool, time.Time) node.Verdict{"never": never, "always": always, "let in": letIn}
 	longTarget := "/" + strings.Repeat("a", 8<<10)
 	for name, decide := range rooms {
 		r := newRoom(decide)
 		r.settings.QueueingStatusCode = 202
-		f := serve(t, fakeRooms{"/room", r}, http.HandlerFunc(echo), noon)
+		f := serve(t, fakeRooms{"/room", r}, http.HandlerFunc(echo), trustLoopback, at(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)))
 		for _, q := range []*Question{
 			asks("GET", "/room"),
 			asks("GET", "/room/a?b=c", "Accept", "application/json"),
@@ -92,29 +89,26 @@ func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
 					header = append(header, n, v)
 				}
 			}
-			what := name + " " + q.Method + " " + q.Target[:min(len(q.Target), 40)]
-			want := f.send(q.Method, q.Target, header)
-			compareAnswers(t, what, f, got, want)
+			compareAnswers(t, name+" "+q.Method+" "+q.Target[:min(len(q.Target), 40)], f, got, f.send(q.Method, q.Target, header...))
 		}
 	}
 }
 
-// send is do for targets that are not in order.
-func (f *front) send(method, target string, header []string) reply {
+// send is do for targets that are not in order, on a connection of its own.
+func (f *front) send(method, target string, header ...string) reply {
 	f.tb.Helper()
-	var head strings.Builder
-	head.WriteString(method + " " + target + " HTTP/1.1\r\nConnection: close\r\n")
+	head := method + " " + target + " HTTP/1.1\r\nConnection: close\r\n"
 	for i := 0; i < len(header); i += 2 {
-		head.WriteString(header[i] + ": " + header[i+1] + "\r\n")
+		head += header[i] + ": " + header[i+1] + "\r\n"
 	}
-	return whole(f.tb, readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(head.String()+"\r\n"))), method))
+	return whole(f.tb, readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(head+"\r\n"))), method))
 }
 
 // compareAnswers holds an answer to a question against that of the proxy.
 func compareAnswers(t *testing.T, what string, f *front, got Answer, want reply) {
 	t.Helper()
-	if admitted := want.StatusCode == 200 && (strings.HasPrefix(want.body, "GET ") || strings.HasPrefix(want.body, "POST ") ||
-		strings.HasPrefix(want.body, "DELETE ") || strings.HasPrefix(want.body, "OPTIONS ") || want.body == "" && want.Header.Get(stateField) == ""); admitted != (got.Outcome == Admitted) {
+	isEcho := strings.HasPrefix(want.body, want.Request.Method+" ") || want.body == "" && want.Header.Get(stateField) == ""
+	if admitted := want.StatusCode == 200 && isEcho; admitted != (got.Outcome == Admitted) {
 		t.Errorf("%s: %v, the proxy answered %d %.40q", what, got.Outcome, want.StatusCode, want.body)
 		return
 	}
@@ -127,16 +121,12 @@ func compareAnswers(t *testing.T, what string, f *front, got Answer, want reply)
 	if got.Outcome == Admitted {
 		return
 	}
-	if got.Status != want.StatusCode {
-		t.Errorf("%s: status %d, the proxy's %d", what, got.Status, want.StatusCode)
-	}
-	if want.Request.Method != "HEAD" && string(got.Body) != want.body {
-		t.Errorf("%s: body\n%s\nthe proxy's\n%s", what, got.Body, want.body)
+	equal(t, what+": the status", got.Status, want.StatusCode)
+	if want.Request.Method != "HEAD" {
+		equal(t, what+": the body", string(got.Body), want.body)
 	}
 	for _, field := range got.Fields {
-		if want.Header.Get(field.Name) != field.Value {
-			t.Errorf("%s: %s: %q, the proxy's %q", what, field.Name, field.Value, want.Header.Get(field.Name))
-		}
+		equal(t, what+": "+field.Name, field.Value, want.Header.Get(field.Name))
 	}
 	for name := range want.Header {
 		if got.field(name) == "" && !slices.Contains([]string{"Set-Cookie", "Date", "Connection", "Content-Length"}, name) {
@@ -168,13 +158,9 @@ func TestJudgeKnowsTheVisitorsSide(t *testing.T) {
 	f := judges(t, fakeRooms{"/", newRoom(never)})
 	q := asks("GET", "/")
 	q.Scheme = "https"
-	if a := f.Judge(q); !strings.HasPrefix(a.Cookie, "__Host-ropeline=") || !strings.Contains(a.Cookie, "; Secure") {
-		t.Errorf("over TLS: cookie %q", a.Cookie)
-	}
+	has(t, "over TLS", f.Judge(q).Cookie, "__Host-ropeline=", "; Secure")
 	q.Peer = netip.MustParseAddr("192.0.2.9")
-	if a := f.Judge(q); !strings.HasPrefix(a.Cookie, "ropeline=") {
-		t.Errorf("a peer that is not trusted says TLS: cookie %q", a.Cookie)
-	}
+	lacks(t, "a peer that is not trusted says TLS", f.Judge(q).Cookie, "__Host-")
 	// As package middleware tells what proxies in front of it say.
 	for said, secure := range map[[2]string]bool{
 		{"198.51.100.1, 127.0.0.2, 127.0.0.3", "https, http, http"}: true,
@@ -184,9 +170,7 @@ func TestJudgeKnowsTheVisitorsSide(t *testing.T) {
 	} {
 		q = asks("GET", "/")
 		q.For, q.Scheme = said[0], said[1]
-		if a := f.Judge(q); strings.HasPrefix(a.Cookie, "__Host-ropeline=") != secure {
-			t.Errorf("through %s by %s: cookie %q", q.For, q.Scheme, a.Cookie)
-		}
+		equal(t, "a secure cookie through "+q.For+" by "+q.Scheme, strings.HasPrefix(f.Judge(q).Cookie, "__Host-ropeline="), secure)
 	}
 }
 
@@ -203,9 +187,8 @@ func TestJudgeSaysWhoAsksForJSON(t *testing.T) {
 	for outcome, decide := range map[Outcome]func(node.Pass, bool, time.Time) node.Verdict{Queued: never, Admitted: always} {
 		f := judges(t, fakeRooms{"/", newRoom(decide)})
 		for accept, want := range map[string]bool{"application/json": true, "text/html,*/*;q=0.8": false, "": false} {
-			if a := f.Judge(asks("GET", "/", "Accept", accept)); a.Outcome != outcome || a.JSON != want {
-				t.Errorf("%v, Accept: %q: got %v, JSON %v", outcome, accept, a.Outcome, a.JSON)
-			}
+			a := f.Judge(asks("GET", "/", "Accept", accept)).is(t, outcome, accept)
+			equal(t, fmt.Sprint(outcome, " who accepts ", accept, " asks for JSON"), a.JSON, want)
 		}
 	}
 }
@@ -223,9 +206,7 @@ func TestJudgeRefusesLineBreaks(t *testing.T) {
 	} {
 		q := asks("GET", "/")
 		change(q)
-		if a := f.Judge(q); a.Outcome != Malformed || a.Status != 400 {
-			t.Errorf("%s: got %v %d", what, a.Outcome, a.Status)
-		}
+		f.Judge(q).isRefused(t, 400, what)
 	}
 }
 
@@ -234,9 +215,7 @@ func TestNobodyAsksForATunnel(t *testing.T) {
 	f := judges(t, fakeRooms{"/tickets", newRoom(never)})
 	for _, method := range []string{"CONNECT", "PRI", "TRACE", "TRACK"} {
 		for _, path := range []string{"/tickets", "/"} {
-			if a := f.Judge(asks(method, path)); a.Outcome != Malformed || a.Status != 400 {
-				t.Errorf("%s %s: got %v %d", method, path, a.Outcome, a.Status)
-			}
+			f.Judge(asks(method, path)).isRefused(t, 400, method, path)
 		}
 	}
 }
@@ -244,9 +223,7 @@ func TestNobodyAsksForATunnel(t *testing.T) {
 func TestMethodsThatAreNotKnownMayChangeSomething(t *testing.T) {
 	f := judges(t, fakeRooms{"/", newRoom(never)})
 	for _, method := range []string{"PROPFIND", "get", ""} {
-		if a := f.Judge(asks(method, "/")); a.Outcome != Queued || a.Status != 429 {
-			t.Errorf("%q: got %v %d", method, a.Outcome, a.Status)
-		}
+		equal(t, method, f.Judge(asks(method, "/")).is(t, Queued, method).Status, 429)
 	}
 }
 
@@ -265,44 +242,33 @@ func TestAPageIsNotAnotherVisitor(t *testing.T) {
 	first := f.Judge(asks("GET", "/", "Cookie", "ropeline=stale"))
 	q := asks("GET", "/", "Cookie", "ropeline=stale")
 	q.Cookie = first.Cookie
-	second := f.Judge(q)
-	if visitors != 1 || second.Outcome != Queued {
-		t.Errorf("%d visitors, %v", visitors, second.Outcome)
-	}
-	seals := front{tb: t, keys: f.cfg.Keys}
-	comparePasses(t, "page", &seals, second.Cookie, first.Cookie)
+	second := f.Judge(q).is(t, Queued)
+	equal(t, "visitors", visitors, 1)
+	comparePasses(t, "page", &front{tb: t, keys: f.cfg.Keys}, second.Cookie, first.Cookie)
 
 	q.Cookie = "ropeline=made up; Path=/; Domain=example"
-	if forged := f.Judge(q); visitors != 2 || strings.Contains(forged.Cookie, "Domain") {
-		t.Errorf("%d visitors, cookie %q", visitors, forged.Cookie)
-	}
+	lacks(t, "a made-up cookie", f.Judge(q).Cookie, "Domain")
+	equal(t, "visitors, with a made-up cookie", visitors, 2)
 }
 
 func TestJudgeFollowsTheRoomWhereItCannotDecide(t *testing.T) {
-	broken := newRoom(func(node.Pass, bool, time.Time) node.Verdict { panic("broken") })
-	starting := newRoom(always)
 	notReady := func(c *Config) { c.Ready = func() error { return errors.New("starting") } }
-	for _, c := range []struct {
-		what   string
+	for what, c := range map[string]struct {
 		room   *fakeRoom
 		change []func(*Config)
 	}{
-		{"a room that panics", broken, nil},
-		{"a node that starts", starting, []func(*Config){notReady}},
+		"a room that panics": {newRoom(func(node.Pass, bool, time.Time) node.Verdict { panic("broken") }), nil},
+		"a node that starts": {newRoom(always), []func(*Config){notReady}},
 	} {
 		f := judges(t, fakeRooms{"/room", c.room}, c.change...)
 		c.room.settings.OnPartition = room.PartitionHold
-		a := f.Judge(asks("GET", "/room", "Accept", "text/html"))
-		if a.Outcome != Unavailable || a.Status != 503 || a.retryAfter() != 2 || a.field("Refresh") != "2" || len(a.Body) == 0 || a.Cookie != "" {
-			t.Errorf("%s, hold: got %+v", c.what, a)
+		a := f.Judge(asks("GET", "/room", "Accept", "text/html")).is(t, Unavailable, what)
+		if a.Status != 503 || a.retryAfter() != 2 || a.field("Refresh") != "2" || len(a.Body) == 0 || a.Cookie != "" {
+			t.Errorf("%s, hold: got %+v", what, a)
 		}
 		c.room.settings.OnPartition = room.PartitionOpen
-		for what, q := range map[string]*Question{
-			"open": asks("GET", "/room"), "no room": asks("GET", "/"), "preflight": asks("OPTIONS", "/room", asksFirst...),
-		} {
-			if a := f.Judge(q); a.Outcome != Admitted || a.Cookie != "" {
-				t.Errorf("%s, %s: got %+v", c.what, what, a)
-			}
+		for _, q := range []*Question{asks("GET", "/room"), asks("GET", "/"), asks("OPTIONS", "/room", asksFirst...)} {
+			equal(t, "the cookie", f.Judge(q).is(t, Admitted, what, "open", q.Method, q.Target).Cookie, "")
 		}
 	}
 }
@@ -330,9 +296,7 @@ func TestRevokeEndsTheSessionOfTheCookie(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if ended := r.takeEnded(); len(ended) != 0 {
-		t.Fatalf("ended %+v", ended)
-	}
+	equal(t, "sessions that have ended", len(r.takeEnded()), 0)
 	cookie, err := f.Revoke(with(inside))
 	if err != nil || !strings.HasPrefix(cookie, "ropeline=; ") || !strings.Contains(cookie, "Max-Age=0") {
 		t.Errorf("got %q, %v", cookie, err)
@@ -344,9 +308,7 @@ func TestRevokeEndsTheSessionOfTheCookie(t *testing.T) {
 
 func TestAFrontWithoutAnOriginOnlyJudges(t *testing.T) {
 	f := judges(t, fakeRooms{"/", newRoom(always)})
-	if err := f.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no origin") {
-		t.Errorf("got %v", err)
-	}
+	has(t, "run", fmt.Sprint(f.Run(t.Context())), "no origin")
 }
 
 // FuzzJudge holds that whatever a proxy passes on, nobody is let into a room that lets
@@ -373,11 +335,16 @@ func FuzzJudge(f *testing.F) {
 			t.Errorf("status %d", a.Status)
 		}
 		for _, field := range a.Fields {
-			if strings.ContainsAny(field.Name+field.Value, "\r\n") {
-				t.Errorf("field %q: %q", field.Name, field.Value)
-			}
+			lacks(t, "a field", field.Name+field.Value, "\r", "\n")
 		}
 	})
+}
+
+// again asks once more, for the page.
+func (c *crowded) again(address string) Answer {
+	q := asks("GET", "/")
+	q.For, q.Again = address, true
+	return c.front.Judge(q)
 }
 
 // A proxy that asks once more, for the page, does not have the request count twice.
@@ -385,20 +352,15 @@ func TestAskingAgainDoesNotCount(t *testing.T) {
 	many := fiveAMinute(func(r *limit.Rule) { r.ID, r.Name, r.RequestsPerPeriod = limit.ID{2}, "many", 100 })
 	c := newCrowdedRoom(t, open(), many, fiveAMinute())
 	c.exhaust(greedy, "")
-	if a := c.ask(greedy, ""); a.Outcome != Limited {
-		t.Fatalf("got %v", a.Outcome)
-	}
+	c.ask(greedy, "").is(t, Limited)
 	for range 3 {
-		q := asks("GET", "/")
-		q.For, q.Again = greedy, true
-		a := c.front.Judge(q)
-		if a.Outcome != Limited || len(a.Body) == 0 || !strings.Contains(a.field("RateLimit"), `"many";r=94;`) {
-			t.Errorf("got %v, %v; want 94 of 100 to remain", a.Outcome, a.Fields)
+		a := c.again(greedy).is(t, Limited)
+		has(t, "the fields", a.field("RateLimit"), `"many";r=94;`)
+		if len(a.Body) == 0 {
+			t.Error("there is no page")
 		}
 	}
-	if got := c.front.LimitTallies(); got[1].Limited != 1 {
-		t.Errorf("got %+v, want one limited request", got)
-	}
+	equal(t, "limited requests", c.front.LimitTallies()[1].Limited, 1)
 }
 
 // The page for a request that one rule has refused uses up nothing of another, whose limit
@@ -409,27 +371,17 @@ func TestAskingAgainLimitsNobody(t *testing.T) {
 	})
 	c := newCrowdedRoom(t, open(), hour, fiveAMinute(func(r *limit.Rule) { r.MitigationTimeout = 0 }))
 	c.exhaust(greedy, "")
-	if a := c.ask(greedy, ""); a.Outcome != Limited {
-		t.Fatalf("got %v", a.Outcome)
-	}
-	q := asks("GET", "/")
-	q.For, q.Again = greedy, true
-	if a := c.front.Judge(q); a.Outcome != Limited || a.retryAfter() >= 3600 {
-		t.Errorf("got %v, to come again in %d s; want less than an hour", a.Outcome, a.retryAfter())
+	c.ask(greedy, "").is(t, Limited)
+	if a := c.again(greedy).is(t, Limited); a.retryAfter() >= 3600 {
+		t.Errorf("to come again in %d s; want less than an hour", a.retryAfter())
 	}
 }
 
 // A rule that counts by responses is told of in the log where they are not seen.
 func TestRulesAboutResponsesThatAreNotSeen(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = "http.response.code eq 401" }))
-	for range 10 {
-		if a := c.ask(greedy, ""); a.Outcome != Admitted {
-			t.Fatalf("got %v", a.Outcome)
-		}
-	}
-	if n := strings.Count(c.log.text(), "limit=five"); n != 1 {
-		t.Errorf("the log tells of it %d times, want once", n)
-	}
+	equal(t, "requests that pass", c.count(10, Admitted, greedy, ""), 10)
+	equal(t, "lines of the log", strings.Count(c.log.text(), "limit=five"), 1)
 }
 
 // field returns the value of the first field of that name.

@@ -1,6 +1,8 @@
 package httpfront
 
 import (
+	"cmp"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,55 +13,33 @@ import (
 	"github.com/ropeline/ropeline/node/limit"
 )
 
+// waits takes the one place that there is, and returns the cookie of somebody who waits.
+func (c *crowded) waits() string {
+	c.t.Helper()
+	c.fill()
+	return c.ask(greedy, "").is(c.t, Queued).Cookie
+}
+
 // A waiting visitor's own polls are not limited, however many come from the address.
 func TestWhoWaitsIsNeverLimited(t *testing.T) {
-	s := smallRoom()
-	c := newCrowdedRoom(t, s, fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
-	if waits.Outcome != Queued {
-		t.Fatalf("got %v, want somebody who waits", waits.Outcome)
-	}
-	for range 4 {
-		c.ask(greedy, "")
-	}
-	if a := c.ask(greedy, ""); a.Outcome != Limited {
-		t.Fatalf("the address is not limited: %v", a.Outcome)
-	}
-	cookie := waits.Cookie
+	c := newCrowdedRoom(t, smallRoom(), fiveAMinute())
+	cookie := c.waits()
+	equal(t, "requests of the address that are limited", c.count(5, Limited, greedy, ""), 1)
 	for i := range 40 {
 		c.pass(time.Second)
-		a := c.ask(greedy, cookie)
-		if a.Outcome == Limited {
-			t.Fatalf("poll %d is limited", i+1)
-		}
-		if a.Cookie != "" {
-			cookie = a.Cookie
-		}
+		a := c.ask(greedy, cookie).is(t, Queued, "poll", i+1)
+		cookie = cmp.Or(a.Cookie, cookie)
 	}
 }
 
 // A pass that was exchanged for a session is no way round a limit.
 func TestAnExchangedPassIsLimitedLikeItsSession(t *testing.T) {
-	s := smallRoom()
-	c := newCrowdedRoom(t, s, fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
+	c := newCrowdedRoom(t, smallRoom(), fiveAMinute())
+	waits := c.waits()
 	c.pass(2 * time.Minute) // the one session ends
-	in := c.awaited(greedy, waits.Cookie)
-	if in.Outcome != Admitted {
-		t.Fatalf("got %v, want the place that has come free", in.Outcome)
-	}
+	c.awaited(greedy, waits).is(t, Admitted, "the place that has come free")
 	c.pass(time.Second)
-	limited := 0
-	for range 20 {
-		if c.awaited(greedy, waits.Cookie).Outcome == Limited {
-			limited++
-		}
-	}
-	if limited != 15 {
-		t.Errorf("%d of 20 requests with the waiting pass are limited, want 15", limited)
-	}
+	equal(t, "requests of 20 with the waiting pass that are limited", c.count(20, Limited, greedy, waits), 15)
 }
 
 // Neither is one whose place was given up long ago, with which one is somebody new each time: it
@@ -72,10 +52,7 @@ func TestAPassOfALineThatWasLeftIsLimited(t *testing.T) {
 		for i := range 40 {
 			c.ask("198.51.100."+strconv.Itoa(i), "")
 		}
-		left := c.ask(greedy, "")
-		if left.Outcome != Queued {
-			t.Fatalf("%s: got %v, want somebody who waits", action, left.Outcome)
-		}
+		left := c.ask(greedy, "").is(t, Queued, action)
 		asked := asks("GET", "/", "Cookie", strings.Split(left.Cookie, ";")[0])
 		if x := c.front.Explain(asked); !x.Unlimited {
 			t.Errorf("%s: explained: who waits is held against %+v", action, x.Limits)
@@ -84,15 +61,7 @@ func TestAPassOfALineThatWasLeftIsLimited(t *testing.T) {
 		if x := c.front.Explain(asked); x.Unlimited || len(x.Limits) != 1 {
 			t.Errorf("%s: explained: who has left the line is held against %+v", action, x.Limits)
 		}
-		in := 0
-		for range 20 {
-			if c.awaited(greedy, left.Cookie).Outcome == Admitted {
-				in++
-			}
-		}
-		if in != 5 {
-			t.Errorf("%s: %d of 20 requests with an old pass were let in, want 5", action, in)
-		}
+		equal(t, fmt.Sprint(action, ": requests of 20 with an old pass that are let in"), c.count(20, Admitted, greedy, left.Cookie), 5)
 	}
 }
 
@@ -100,27 +69,18 @@ func TestAPassOfALineThatWasLeftIsLimited(t *testing.T) {
 func TestAPassWhoseSessionIsOverIsLimited(t *testing.T) {
 	const over = time.Minute + time.Second // a session
 	c := newCrowdedRoom(t, smallRoom(), fiveAMinute())
-	c.fill()
-	waits := c.ask(greedy, "")
+	waits := c.waits()
 	c.pass(over)
-	if in := c.awaited(greedy, waits.Cookie); in.Outcome != Admitted {
-		t.Fatalf("got %v, want the place that has come free", in.Outcome)
-	}
+	c.awaited(greedy, waits).is(t, Admitted, "the place that has come free")
 	c.pass(over)
 	c.fill()
 	c.exhaust(greedy, "")
-	if a := c.ask(greedy, ""); a.Outcome != Limited {
-		t.Fatalf("got %v", a.Outcome)
-	}
+	c.ask(greedy, "").is(t, Limited)
 	c.pass(over)
 	// What the pass was exchanged for is over, and its place in line not forgotten yet.
-	if a := c.awaited(greedy, waits.Cookie); a.Outcome != Limited || a.Cookie != "" {
-		t.Errorf("got %v and the cookie %q", a.Outcome, a.Cookie)
-	}
+	equal(t, "the cookie", c.awaited(greedy, waits).is(t, Limited).Cookie, "")
 	c.pass(time.Second)
-	if a := c.ask(other, ""); a.Outcome != Admitted {
-		t.Errorf("another address is %v, want the one place", a.Outcome)
-	}
+	c.ask(other, "").is(t, Admitted, "another address, for the one place")
 }
 
 // Where no cookies reach a visitor the pass with which they waited is shown all the time. It is worth the
@@ -131,67 +91,54 @@ func TestAnOldExchangedPassKeepsItsSession(t *testing.T) {
 	c := newCrowdedRoom(t, s, fiveAMinute(func(r *limit.Rule) {
 		r.Action, r.Characteristics, r.MitigationTimeout = limit.Queue, []string{limit.VisitorID}, time.Minute
 	}))
-	c.fill()
-	waits := c.ask(greedy, "")
+	waits := c.waits()
 	for in := false; !in; {
 		c.pass(time.Second)
-		a := c.awaited(greedy, waits.Cookie)
+		a := c.awaited(greedy, waits)
 		if in = a.Outcome == Admitted; !in && a.Cookie != "" {
-			waits = a
+			waits = a.Cookie
 		}
 	}
 	for range 10 { // minutes, with a request in each, while the pass gets old
 		c.pass(30 * time.Second)
-		if a := c.awaited(greedy, waits.Cookie); a.Outcome != Admitted {
-			t.Fatalf("got %v in a session that runs", a.Outcome)
-		}
+		c.awaited(greedy, waits).is(t, Admitted, "in a session that runs")
 	}
 	c.pass(2 * time.Minute)
 	for i := range 5 {
-		if a := c.awaited(greedy, waits.Cookie); a.Outcome != Admitted {
-			t.Fatalf("request %d is %v", i+1, a.Outcome)
-		}
+		c.awaited(greedy, waits).is(t, Admitted, "request", i+1)
 		c.ask(greedy, "") // of another visitor: it counts apart
 	}
-	if a := c.awaited(greedy, waits.Cookie); a.Outcome != Queued || a.Cookie != "" {
-		t.Errorf("one too many is %v, with the cookie %q: want the page, and no place in line", a.Outcome, a.Cookie)
-	}
+	equal(t, "a place in line for one too many", c.awaited(greedy, waits).is(t, Queued).Cookie, "")
 	c.pass(2 * time.Minute)
-	if a := c.awaited(greedy, waits.Cookie); a.Outcome != Admitted {
-		t.Errorf("after that the session is %v", a.Outcome)
-	}
+	c.awaited(greedy, waits).is(t, Admitted, "after that the session")
 }
 
-// limited is another front, which judges for r below /room, and counts as that of c does.
-func (c *crowded) limited(r Room) *Front {
+// limited is another front, which judges for a room, and counts as that of c does. It returns what asks it with the pass of
+// somebody who waits, too.
+func (c *crowded) limited(decide func(p node.Pass, known bool, now time.Time) node.Verdict) (*Front, *fakeRoom, *Question) {
 	c.t.Helper()
+	r := newRoom(decide)
 	f := judges(c.t, fakeRooms{"/room", r}, func(cfg *Config) { cfg.Clock = func() time.Time { return c.now } })
 	if err := f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)); err != nil {
 		c.t.Fatal(err)
 	}
-	return f
+	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: c.now, LastPoll: c.now}
+	return f, r, asks("GET", "/room", "Cookie", "ropeline="+string(f.cfg.Keys.AppendSeal(nil, waits, "shop.example")))
 }
 
 // Who turns out to be somebody new only when the room has decided gives back the place at once.
 func TestAPlaceThatALimitForbidsIsGivenBack(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute()) // counts
 	placed := node.Pass{Visitor: node.VisitorID{2}, Room: crdt.RoomID{1}}
-	r := newRoom(func(_ node.Pass, _ bool, now time.Time) node.Verdict {
+	f, r, q := c.limited(func(_ node.Pass, _ bool, now time.Time) node.Verdict {
 		p := placed
 		p.Arrival, p.AcceptedAt, p.LeaseEnd = now, now, now.Add(time.Minute)
 		return node.Verdict{Admit: true, Pass: p, SetPass: true}
 	})
-	f := c.limited(r)
-	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: c.now, LastPoll: c.now}
-	q := asks("GET", "/room", "Cookie", "ropeline="+string(f.cfg.Keys.AppendSeal(nil, waits, "shop.example")))
 	for i := range 5 {
-		if a := f.Judge(q); a.Outcome != Admitted {
-			t.Fatalf("request %d is %v", i+1, a.Outcome)
-		}
+		f.Judge(q).is(t, Admitted, "request", i+1)
 	}
-	if a := f.Judge(q); a.Outcome != Limited || a.Cookie != "" {
-		t.Errorf("got %v and the cookie %q", a.Outcome, a.Cookie)
-	}
+	equal(t, "the cookie", f.Judge(q).is(t, Limited).Cookie, "")
 	if len(r.ended) != 1 || r.ended[0].Visitor != placed.Visitor {
 		t.Errorf("%d places were given back, want that of the limited one", len(r.ended))
 	}
@@ -204,15 +151,9 @@ func TestADryRunIsNoWayRoundALimit(t *testing.T) {
 	s.DryRun = true
 	c := newCrowdedRoom(t, s, fiveAMinute())
 	c.fill()
-	waits := c.ask(greedy, "")
-	for range 4 {
-		if a := c.ask(greedy, waits.Cookie); a.Outcome != Admitted {
-			t.Fatalf("got %v in a dry run", a.Outcome)
-		}
-	}
-	if a := c.ask(greedy, waits.Cookie); a.Outcome != Limited {
-		t.Errorf("got %v", a.Outcome)
-	}
+	waits := c.ask(greedy, "").Cookie
+	equal(t, "requests that pass", c.count(4, Admitted, greedy, waits), 4)
+	c.ask(greedy, waits).is(t, Limited)
 }
 
 // Who is on the site and comes too often keeps the session.
@@ -222,17 +163,13 @@ func TestALimitEndsNoSession(t *testing.T) {
 		s.SessionDuration = 30 * time.Minute
 		c := newCrowdedRoom(t, s, fiveAMinute(func(r *limit.Rule) { r.Action = action }))
 		in := c.ask(greedy, "")
-		for range 4 {
-			c.ask(greedy, "")
-		}
+		c.count(4, Admitted, greedy, "")
 		a := c.ask(greedy, in.Cookie)
 		if a.Outcome == Admitted || a.Cookie != "" {
 			t.Fatalf("%s: got %v, and the cookie %q", action, a.Outcome, a.Cookie)
 		}
 		c.pass(10*time.Minute + time.Second)
-		if a := c.ask(greedy, in.Cookie); a.Outcome != Admitted {
-			t.Errorf("%s: after the timeout the session is %v", action, a.Outcome)
-		}
+		c.ask(greedy, in.Cookie).is(t, Admitted, action, "the session after the timeout")
 	}
 }
 
@@ -241,43 +178,30 @@ func TestALimitEndsNoSession(t *testing.T) {
 func TestALimitSendsToTheLine(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
 	c.exhaust(greedy, "")
-	a := c.page(greedy)
-	if a.Outcome != Queued || a.Cookie == "" || a.field("Ropeline-State") != "waiting" || a.field("RateLimit") == "" {
-		t.Fatalf("got %v, %q, %v", a.Outcome, a.Cookie, a.Fields)
+	a := c.page(greedy).is(t, Queued)
+	if a.Cookie == "" || a.field("Ropeline-State") != "waiting" || a.field("RateLimit") == "" {
+		t.Fatalf("got %q, %v", a.Cookie, a.Fields)
 	}
-	if n := c.waiting(); n != 1 {
-		t.Errorf("%d wait, want one", n)
-	}
+	equal(t, "how many wait", c.waiting(), 1)
 	c.pass(2 * time.Second)
-	if a := c.awaited(greedy, a.Cookie); a.Outcome != Admitted {
-		t.Errorf("the next poll is %v", a.Outcome)
-	}
+	c.awaited(greedy, a.Cookie).is(t, Admitted, "the next poll")
 }
 
 // Whose turn it is with a request is let in whatever the limit; who was let in by an earlier one is not.
 func TestWhoseTurnItIsIsNotLimited(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute()) // counts
-	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: c.now, LastPoll: c.now}
 	ago := time.Duration(0)
-	r := newRoom(func(p node.Pass, _ bool, now time.Time) node.Verdict {
+	f, r, q := c.limited(func(p node.Pass, _ bool, now time.Time) node.Verdict {
 		p.AcceptedAt, p.LeaseEnd = now.Add(-ago), now.Add(time.Minute)
 		return node.Verdict{Admit: true, Pass: p, SetPass: true}
 	})
-	f := c.limited(r)
 	for range 6 {
 		f.Judge(asks("GET", "/room"))
 	}
-	q := asks("GET", "/room", "Cookie", "ropeline="+string(f.cfg.Keys.AppendSeal(nil, waits, "shop.example")))
-	for _, ago = range []time.Duration{0, 50 * time.Millisecond, 5 * time.Second} {
-		want := Admitted
-		if ago > time.Second {
-			want = Limited
-		}
-		if a := f.Judge(q); a.Outcome != want {
-			t.Errorf("who was let in %v before the request is %v, want %v", ago, a.Outcome, want)
-		}
-	}
-	if len(r.ended) != 0 {
-		t.Errorf("%d sessions were ended", len(r.ended))
-	}
+	f.Judge(q).is(t, Admitted, "who is let in with the request")
+	ago = 50 * time.Millisecond
+	f.Judge(q).is(t, Admitted, "who was let in just before it")
+	ago = 5 * time.Second
+	f.Judge(q).is(t, Limited, "who was let in by an earlier one")
+	equal(t, "sessions that were ended", len(r.ended), 0)
 }

@@ -1,6 +1,8 @@
 package httpfront
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -53,11 +55,17 @@ const (
 // exhaust asks as often as a rule allows.
 func (c *crowded) exhaust(address, cookie string) {
 	c.t.Helper()
-	for i := range 5 {
-		if a := c.ask(address, cookie); a.Outcome == Limited {
-			c.t.Fatalf("request %d is limited", i+1)
+	equal(c.t, "requests that are limited", c.count(5, Limited, address, cookie), 0)
+}
+
+// count is how many of n requests of an address have that outcome.
+func (c *crowded) count(n int, of Outcome, address, cookie string) (count int) {
+	for range n {
+		if c.awaited(address, cookie).Outcome == of {
+			count++
 		}
 	}
+	return count
 }
 
 func TestALimitBlocksWhoComesTooOften(t *testing.T) {
@@ -65,72 +73,52 @@ func TestALimitBlocksWhoComesTooOften(t *testing.T) {
 		r.Response = limit.Response{StatusCode: 403, Content: "<b>no</b>", ContentType: "text/html"}
 	}))
 	c.exhaust(greedy, "")
-	a := c.ask(greedy, "")
-	if a.Outcome != Limited || a.Status != 403 || a.Cookie != "" {
-		t.Fatalf("got %v, %d, %q", a.Outcome, a.Status, a.Cookie)
-	}
-	if b := c.ask(other, ""); b.Outcome != Admitted {
-		t.Errorf("another address is %v", b.Outcome)
-	}
+	a := c.ask(greedy, "").is(t, Limited)
+	equal(t, "a limited request", fmt.Sprint(a.Status, a.Cookie), "403")
+	c.ask(other, "").is(t, Admitted, "another address")
 	a = c.page(greedy)
-	if string(a.Body) != "<b>no</b>" || a.field("Content-Type") != "text/html; charset=utf-8" || a.retryAfter() != 600 || a.field("Cache-Control") != "private, no-store" {
-		t.Errorf("got %q with %v", a.Body, a.Fields)
-	}
+	equal(t, "the page", string(a.Body), "<b>no</b>")
+	has(t, "the page", fmt.Sprint(a.Fields), "{Content-Type text/html; charset=utf-8}", "{Retry-After 600}", "{Cache-Control private, no-store}")
 	c.pass(10*time.Minute + time.Second)
-	if a := c.ask(greedy, ""); a.Outcome != Admitted {
-		t.Errorf("after the timeout: %v", a.Outcome)
-	}
+	c.ask(greedy, "").is(t, Admitted, "after the timeout")
 	if got := c.front.LimitTallies(); len(got) != 1 || got[0].Limited != 2 || got[0].Name != "five" {
 		t.Errorf("got %+v, want two limited requests", got)
 	}
-	if n := strings.Count(c.log.text(), "comes too often for a rate limit"); n != 1 {
-		t.Errorf("the log tells of it %d times, want once", n)
-	}
+	equal(t, "lines of the log", strings.Count(c.log.text(), "comes too often for a rate limit"), 1)
 }
 
 func TestALimitThatOnlyLogs(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Action = limit.Log }))
-	for range 8 {
-		if a := c.ask(greedy, ""); a.Outcome != Admitted {
-			t.Fatalf("got %v", a.Outcome)
-		}
-	}
-	if got := c.front.LimitTallies()[0].Limited; got != 3 {
-		t.Errorf("got %d limited, want 3", got)
-	}
+	equal(t, "requests that pass", c.count(8, Admitted, greedy, ""), 8)
+	equal(t, "limited", c.front.LimitTallies()[0].Limited, 3)
 }
 
 // What counts together, and what does not.
 func TestCharacteristics(t *testing.T) {
+	header := []string{`http.request.headers["x-key"]`}
 	for name, x := range map[string]struct {
 		by    []string
-		more  func(*limit.Rule)
 		as    []string // fields of the first five requests
 		same  []string // of one that counts with them
 		other [][]string
 	}{
-		"header":  {by: []string{`http.request.headers["x-key"]`}, as: []string{"X-Key", "a"}, same: []string{"x-key", "a"}, other: [][]string{{"X-Key", "b"}, {"X-Key", ""}, {}}},
-		"missing": {by: []string{`http.request.headers["x-key"]`}, as: []string{}, same: []string{"X-Other", "b"}, other: [][]string{{"X-Key", ""}}},
-		"empty":   {by: []string{`http.request.headers["x-key"]`}, as: []string{"X-Key", ""}, same: []string{"X-Key", ""}, other: [][]string{{}}},
-		"cookie":  {by: []string{`http.request.cookies["s"]`}, as: []string{"Cookie", "s=1"}, same: []string{"Cookie", "t=9; s=1"}, other: [][]string{{"Cookie", "s=2"}}},
+		"header":  {header, []string{"X-Key", "a"}, []string{"x-key", "a"}, [][]string{{"X-Key", "b"}, {"X-Key", ""}, {}}},
+		"missing": {header, []string{}, []string{"X-Other", "b"}, [][]string{{"X-Key", ""}}},
+		"empty":   {header, []string{"X-Key", ""}, []string{"X-Key", ""}, [][]string{{}}},
+		"cookie":  {[]string{`http.request.cookies["s"]`}, []string{"Cookie", "s=1"}, []string{"Cookie", "t=9; s=1"}, [][]string{{"Cookie", "s=2"}}},
 		"two": {
-			by: []string{`http.request.headers["a"]`, `http.request.headers["b"]`}, as: []string{"A", "xy", "B", "z"}, same: []string{"B", "z", "A", "xy"},
-			other: [][]string{{"A", "x", "B", "yz"}, {"A", "xyz", "B", ""}, {"A", "xyz"}},
+			[]string{`http.request.headers["a"]`, `http.request.headers["b"]`}, []string{"A", "xy", "B", "z"}, []string{"B", "z", "A", "xy"},
+			[][]string{{"A", "x", "B", "yz"}, {"A", "xyz", "B", ""}, {"A", "xyz"}},
 		},
-		"none": {by: nil, as: []string{}, same: []string{"X-Any", "1"}},
+		"none": {nil, []string{}, []string{"X-Any", "1"}, nil},
 	} {
 		c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Characteristics = x.by }))
-		ask := func(fields []string) Outcome { return c.judge(greedy, "GET", "/", fields...).Outcome }
 		for range 5 {
-			ask(x.as)
+			c.judge(greedy, "GET", "/", x.as...)
 		}
-		if got := ask(x.same); got != Limited {
-			t.Errorf("%s: %v counts with %v: got %v", name, x.same, x.as, got)
-		}
+		c.judge(greedy, "GET", "/", x.same...).is(t, Limited, name, "that counts with", x.as)
 		for _, o := range x.other {
-			if got := ask(o); got == Limited {
-				t.Errorf("%s: %v does not count with %v", name, o, x.as)
-			}
+			c.judge(greedy, "GET", "/", o...).is(t, Admitted, name, o, "that does not count with", x.as)
 		}
 	}
 }
@@ -144,9 +132,7 @@ func TestNetworksCountTogether(t *testing.T) {
 	for address, want := range map[string]Outcome{
 		"192.0.2.77": Limited, "192.0.3.77": Admitted, "::ffff:192.0.2.78": Limited, "2001:db8:0:1:ffff::1": Limited, "2001:db8:0:2::1": Admitted,
 	} {
-		if got := c.ask(address, "").Outcome; got != want {
-			t.Errorf("%s: got %v, want %v", address, got, want)
-		}
+		c.ask(address, "").is(t, want, address)
 	}
 }
 
@@ -155,16 +141,10 @@ func TestVisitorsCountByTheirPasses(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.Characteristics = []string{limit.VisitorID} }))
 	one, two := c.ask(greedy, ""), c.ask(greedy, "")
 	for i := range 5 {
-		if a := c.ask("198.51.100."+strconv.Itoa(i), one.Cookie); a.Outcome != Admitted {
-			t.Fatalf("request %d is %v", i, a.Outcome)
-		}
+		c.ask("198.51.100."+strconv.Itoa(i), one.Cookie).is(t, Admitted, "request", i)
 	}
-	if a := c.ask(other, one.Cookie); a.Outcome != Limited {
-		t.Errorf("got %v from another address with the pass", a.Outcome)
-	}
-	if a := c.ask(greedy, two.Cookie); a.Outcome != Admitted {
-		t.Errorf("another visitor at the address is %v", a.Outcome)
-	}
+	c.ask(other, one.Cookie).is(t, Limited, "from another address with the pass")
+	c.ask(greedy, two.Cookie).is(t, Admitted, "another visitor at the address")
 }
 
 // Nobody gets round a rule about a path, or one that counts by paths, by writing it in
@@ -180,9 +160,7 @@ func TestNoPathIsAWayRound(t *testing.T) {
 				limited++
 			}
 		}
-		if limited != 2 {
-			t.Errorf("by %s: %d of 7 requests are limited, want 2", by, limited)
-		}
+		equal(t, by+": requests of 7 that are limited", limited, 2)
 	}
 }
 
@@ -195,20 +173,13 @@ func TestCountingByTheResponse(t *testing.T) {
 		}
 	}))
 	f.follow(r)
-	for range 20 {
-		if a := f.get("/right"); a.StatusCode != 200 {
-			t.Fatalf("got %d for what is not counted", a.StatusCode)
-		}
-	}
-	for i := range 5 {
-		if a := f.get("/wrong"); a.StatusCode != 401 {
-			t.Fatalf("got %d for wrong request %d", a.StatusCode, i+1)
+	for path, times := range map[string]int{"/right": 20, "/wrong": 5} {
+		for range times {
+			f.get(path).is(t, map[string]int{"/right": 200, "/wrong": 401}[path])
 		}
 	}
 	for _, path := range []string{"/wrong", "/right"} {
-		if a := f.get(path); a.StatusCode != 429 {
-			t.Errorf("got %d for %s after five wrong ones", a.StatusCode, path)
-		}
+		f.get(path).is(t, 429)
 	}
 }
 
@@ -229,16 +200,15 @@ func at(now time.Time) func(*Config) {
 // Who has used up a limit is not limited by what does not count.
 func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
 	c := newCrowdedRoom(t, open(), fiveAMinute(func(r *limit.Rule) { r.CountingExpression = `http.request.method eq "POST"` }))
-	ask := func(method string) Outcome { return c.judge(greedy, method, "/").Outcome }
-	for i := range 5 {
-		if got := ask("POST"); got != Admitted {
-			t.Fatalf("request %d is %v", i+1, got)
-		}
+	ask := func(method string, want Outcome, of string) {
+		t.Helper()
+		c.judge(greedy, method, "/").is(t, want, method, of)
+	}
+	for range 5 {
+		ask("POST", Admitted, "at first")
 	}
 	for range 3 {
-		if got := ask("GET"); got != Admitted {
-			t.Errorf("a request that does not count is %v, with the limit used up", got)
-		}
+		ask("GET", Admitted, "which does not count, with the limit used up")
 	}
 	for method, limited := range map[string]bool{"GET": false, "POST": true} {
 		q := asks(method, "/")
@@ -247,12 +217,8 @@ func TestWhatDoesNotCountLimitsNobody(t *testing.T) {
 			t.Errorf("explained: %s passes: %v, %+v", method, x.Passes, x.Limits)
 		}
 	}
-	if got := ask("POST"); got != Limited {
-		t.Errorf("one too many is %v", got)
-	}
-	if got := ask("GET"); got != Limited {
-		t.Errorf("after that, one that does not count is %v", got)
-	}
+	ask("POST", Limited, "one too many")
+	ask("GET", Limited, "after that")
 }
 
 // The fields of the draft are on answers of the site and on ours, beside what the site
@@ -262,45 +228,19 @@ func TestLimitFields(t *testing.T) {
 		r.ID, r.Name, r.Period, r.RequestsPerPeriod, r.Scope = limit.ID{2}, "slow.path", time.Hour, 100, limit.Site
 	})
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("RateLimit", `"own";r=9`) })
-	now := time.Date(2026, 3, 4, 12, 0, 20, 0, time.UTC)
-	f := serve(t, nil, origin, at(now))
+	f := serve(t, nil, origin, at(time.Date(2026, 3, 4, 12, 0, 20, 0, time.UTC)))
 	f.follow(fiveAMinute(), slow)
 	a := f.get("/")
-	policy, limits := fields(t, a.Header.Values("RateLimit-Policy"), a.Header.Values("RateLimit"))
-	if len(policy) != 2 || len(limits) != 3 || limits[0].Value != "own" {
-		t.Fatalf("got %v and %v", a.Header.Values("RateLimit-Policy"), a.Header.Values("RateLimit"))
-	}
-	for i, want := range []struct {
-		name       string
-		q, w, r, t int64
-	}{{"five", 5, 60, 4, 40}, {"slow.path", 100, 3600, 99, 3580}} {
-		p, l := policy[i], limits[i+1]
-		if p.Value != want.name || l.Value != want.name || param(p, "q") != want.q || param(p, "w") != want.w || param(l, "r") != want.r || param(l, "t") != want.t {
-			t.Errorf("got %v and %v, want %+v", p, l, want)
-		}
-	}
+	equal(t, "the policy", limitsIn(t, a, "RateLimit-Policy"), `"five";q=5;w=60, "slow.path";q=100;w=3600`)
+	equal(t, "the site's answer", limitsIn(t, a, "RateLimit"), `"own";r=9, "five";r=4;t=40, "slow.path";r=99;t=3580`)
 	for range 4 {
 		f.get("/")
 	}
-	a = f.get("/")
-	_, limits = fields(t, a.Header.Values("RateLimit-Policy"), a.Header.Values("RateLimit"))
-	if a.StatusCode != 429 || len(limits) != 1 || param(limits[0], "r") != int64(0) || param(limits[0], "t") != int64(600) || a.Header.Get("Retry-After") != "600" {
-		t.Errorf("got %d with %v", a.StatusCode, a.Header)
-	}
-	if !strings.Contains(a.body, "<h1>Too many requests</h1>") || a.Header.Get("Ropeline-State") != "limited" {
-		t.Errorf("got %q", a.body)
-	}
-	a = f.get("/", "Accept", "application/json")
-	if want := `{"error":"too many requests","limit":"five","retry_after":600}`; strings.TrimSpace(a.body) != want {
-		t.Errorf("got %q, want %q", a.body, want)
-	}
-	a = f.get("/", "Accept-Language", "de")
-	if !strings.Contains(a.body, "Zu viele Anfragen") {
-		t.Errorf("got %q", a.body)
-	}
-	if a = f.do("HEAD", "/", nil); a.StatusCode != 429 || a.body != "" {
-		t.Errorf("HEAD: got %d, %q", a.StatusCode, a.body)
-	}
+	a = f.get("/").is(t, 429, "\r\nRetry-After: 600\r\n", "\r\nRopeline-State: limited\r\n", "<h1>Too many requests</h1>")
+	equal(t, "our answer", limitsIn(t, a, "RateLimit"), `"five";r=0;t=600`)
+	f.get("/", "Accept", "application/json").is(t, 429, "\r\n\r\n"+`{"error":"too many requests","limit":"five","retry_after":600}`)
+	f.get("/", "Accept-Language", "de").is(t, 429, "Zu viele Anfragen")
+	equal(t, "the body for HEAD", f.do("HEAD", "/", nil).is(t, 429).body, "")
 }
 
 // A request without a room is limited too, and the connection goes on.
@@ -312,13 +252,9 @@ func TestALimitWithoutARoom(t *testing.T) {
 		f.get("/")
 	}
 	for range 3 {
-		if a := f.do("POST", "/", strings.NewReader("a body")); a.StatusCode != 429 {
-			t.Errorf("got %d", a.StatusCode)
-		}
+		f.do("POST", "/", strings.NewReader("a body")).is(t, 429)
 	}
-	if reached != 5 {
-		t.Errorf("%d requests reached the site", reached)
-	}
+	equal(t, "requests that reached the site", reached, 5)
 }
 
 // Rules may change while requests run; what they have done is not forgotten.
@@ -341,13 +277,10 @@ func TestFollowLimits(t *testing.T) {
 	}
 	r.Disabled = true
 	f.follow(r)
-	if a := f.get("/"); a.StatusCode != 200 || a.Header.Get("RateLimit") != "" {
-		t.Errorf("a rule that is disabled: got %d with %v", a.StatusCode, a.Header)
-	}
+	equal(t, "with a rule that is disabled", f.get("/").is(t, 200).Header.Get("RateLimit"), "")
 	bad := fiveAMinute(func(r *limit.Rule) { r.Expression = "http.hots eq 1" })
-	if err := f.front.FollowLimits([]limit.Rule{bad}, func(limit.ID) Meter { return (*node.Meter)(nil) }); err == nil || !strings.Contains(err.Error(), `rate limit "five"`) {
-		t.Errorf("got %v", err)
-	}
+	err := f.front.FollowLimits([]limit.Rule{bad}, func(limit.ID) Meter { return (*node.Meter)(nil) })
+	has(t, "a rule with a mistake", fmt.Sprint(err), `rate limit "five"`)
 }
 
 func TestCheckLimit(t *testing.T) {
@@ -372,23 +305,13 @@ func TestCheckLimit(t *testing.T) {
 	}
 }
 
-// fields parses what an answer says of limits.
-func fields(t *testing.T, policy, limits []string) (p, l []httpsfv.Item) {
+// limitsIn is what a field of an answer says of limits, as RFC 9651 writes it.
+func limitsIn(t *testing.T, a reply, name string) string {
 	t.Helper()
-	parse := func(lines []string) (items []httpsfv.Item) {
-		list, err := httpsfv.UnmarshalList(lines)
-		if err != nil {
-			t.Fatalf("%q: %v", lines, err)
-		}
-		for _, m := range list {
-			items = append(items, m.(httpsfv.Item))
-		}
-		return items
+	list, err := httpsfv.UnmarshalList(a.Header.Values(name))
+	text, err2 := httpsfv.Marshal(list)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatalf("%q: %v", a.Header.Values(name), err)
 	}
-	return parse(policy), parse(limits)
-}
-
-func param(i httpsfv.Item, name string) any {
-	v, _ := i.Params.Get(name)
-	return v
+	return text
 }

@@ -17,49 +17,35 @@ import (
 	"time"
 )
 
-// fullListener has no descriptors left for its first connections.
-type fullListener struct {
+// failingListener cannot accept its first connections.
+type failingListener struct {
 	net.Listener
 	left atomic.Int32
+	by   syscall.Errno
 }
 
-func (l *fullListener) Accept() (net.Conn, error) {
+func (l *failingListener) Accept() (net.Conn, error) {
 	if l.left.Add(-1) >= 0 {
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", l.by)}
 	}
 	return l.Listener.Accept()
 }
 
+func (l *failingListener) use(c *Config) { l.Listener, c.Listener = c.Listener, l }
+
 func TestRunningOutOfDescriptorsPasses(t *testing.T) {
-	var full fullListener
+	full := failingListener{by: syscall.EMFILE}
 	full.left.Store(3)
-	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) {
-		full.Listener = c.Listener
-		c.Listener = &full
-	})
-	if got := f.get("/"); got.StatusCode != 200 {
-		t.Errorf("got %d", got.StatusCode)
-	}
+	serve(t, nil, http.HandlerFunc(echo), full.use).get("/").is(t, 200)
 	if n := full.left.Load(); n >= 0 {
 		t.Errorf("%d failures to accept are still to come: the test shows nothing", n+1)
 	}
 }
 
-// brokenListener cannot accept at all.
-type brokenListener struct{ net.Listener }
-
-func (brokenListener) Accept() (net.Conn, error) {
-	return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EINVAL)}
-}
-
 func TestRunReportsABrokenListener(t *testing.T) {
-	broken := Connections{Listener: brokenListener{loopbackListener(t)}}
-	cfg := Config{Connections: broken, Rooms: fakeRooms{}, Keys: newKeys(t), Logger: testLogger(t)}
-	cfg.Origins = origins(t, nowhere)
-	f, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	broken := failingListener{by: syscall.EINVAL}
+	broken.left.Store(1e9)
+	f := judges(t, fakeRooms{}, func(c *Config) { c.Listener, c.Origins = loopbackListener(t), origins(t, nowhere) }, broken.use)
 	if err := f.Run(t.Context()); !errors.Is(err, syscall.EINVAL) {
 		t.Errorf("got %v, want the listener's error", err)
 	}
@@ -86,14 +72,17 @@ func serveTLS(t *testing.T, rooms Rooms, change ...func(*Config)) secureFront {
 // works checks that a visitor is served.
 func (f secureFront) works() {
 	f.tb.Helper()
-	resp, err := f.client.Get("https://" + f.addr)
-	if err != nil {
-		f.tb.Fatal(err)
+	send(f.tb, f.client, "GET", "https://"+f.addr, nil).is(f.tb, 200)
+}
+
+// secure is a client's side of TLS on a connection.
+func (f secureFront) secure(c net.Conn, change ...func(*tls.Config)) *tls.Conn {
+	config := f.client.Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.ServerName = "example.com"
+	for _, change := range change {
+		change(config)
 	}
-	defer resp.Body.Close()
-	if io.Copy(io.Discard, resp.Body); resp.StatusCode != 200 {
-		f.tb.Errorf("got %d", resp.StatusCode)
-	}
+	return tls.Client(c, config)
 }
 
 // TestSilentClientsDoNotHoldUpOthers begins more handshakes than there is room
@@ -117,51 +106,31 @@ func TestClientsOverTheLimitAreToldWhy(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Limits.Conns = 2 })
 	first, second := f.dial(), f.dial()
 	for _, c := range []net.Conn{first, second} {
-		io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		io.WriteString(c, plainGet)
 		c.Read(make([]byte, 1)) // it has its place
 	}
-	got := f.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 503 ") || !strings.Contains(got, "\r\nRetry-After: ") || !strings.Contains(got, "\r\nRefresh: ") || !strings.Contains(got, "There are too many connections to this server at the moment. This page tries again by itself.") {
-		t.Errorf("got %q", got)
-	}
+	answered(t, "one too many", f.raw(plainGet), 503, "\r\nRetry-After: ", "\r\nRefresh: ",
+		"There are too many connections to this server at the moment. This page tries again by itself.")
 	first.Close()
 	waitFor(t, "a place to become free", func() bool {
-		return strings.HasPrefix(f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 200 ")
+		return strings.HasPrefix(f.raw(lastGet), "HTTP/1.1 200 ")
 	})
 }
 
 func TestTLSClientsOverTheLimitAreToldWhy(t *testing.T) {
 	t.Parallel()
 	f := serveTLS(t, nil, func(c *Config) { c.Limits.Conns = 1 })
-	c, err := tls.Dial("tcp", f.addr, f.client.Transport.(*http.Transport).TLSClientConfig.Clone())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	c.Read(make([]byte, 1))
-	over, err := tls.Dial("tcp", f.addr, f.client.Transport.(*http.Transport).TLSClientConfig.Clone())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer over.Close()
-	if got, err := io.ReadAll(over); err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 503 ") || !strings.Contains(string(got), "tries again by itself") {
-		t.Errorf("got %q, %v", got, err)
-	}
-	// Who says nothing does not stay.
-	if _, err := f.dial().Read(make([]byte, 1)); err != io.EOF {
-		t.Errorf("got %v, want the end", err)
-	}
+	c := f.secure(f.dial())
+	io.WriteString(c, plainGet)
+	expect(t, c, "HTTP/1.1 200 ")
+	answered(t, "one too many", rest(t, f.secure(f.dial())), 503, "tries again by itself")
+	f.dial().ends() // who says nothing does not stay
 }
 
 func TestPlainRequestsToTLSAreToldSo(t *testing.T) {
 	f := serveTLS(t, nil)
-	if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, "https://") {
-		t.Errorf("got %q", got)
-	}
-	if got := f.raw("\x00\x01\x02\x03\x04\x05\x06"); strings.Contains(got, "HTTP") {
-		t.Errorf("bytes that are neither: got %q", got)
-	}
+	answered(t, "a plain request", f.raw(plainGet), 400, "https://")
+	lacks(t, "bytes that are neither", f.raw("\x00\x01\x02\x03\x04\x05\x06"), "HTTP")
 	f.works()
 }
 
@@ -200,22 +169,13 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		{"trusted proxy", []string{"10.9.1.1", "10.9.1.1", "10.9.1.1"}, "200"},
 		{"loopback", []string{"127.0.0.1", "127.0.0.1", "127.0.0.1"}, "200"},
 	} {
-		var first net.Conn
-		for i, addr := range c.addrs {
-			conn, got := open(addr)
-			defer conn.Close()
-			if i == 0 {
-				first = conn
-			}
-			want := "200"
-			if i == len(c.addrs)-1 {
-				want = c.want
-			}
-			if got != want {
-				t.Errorf("%s: connection %d: got %s, want %s", c.name, i+1, got, want)
-			}
+		var conns [3]net.Conn
+		for i, want := range []string{"200", "200", c.want} {
+			conn, got := open(c.addrs[i])
+			equal(t, fmt.Sprintf("%s: connection %d", c.name, i+1), got, want)
+			conns[i] = conn
 		}
-		first.Close()
+		conns[0].Close()
 		waitFor(t, c.name+": a place to become free", func() bool {
 			conn, got := open(c.addrs[0])
 			conn.Close()
@@ -235,13 +195,10 @@ func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
 	} {
 		c := f.dial()
 		for i := range 3 {
-			if resp := c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"); resp.Close != (i == 2) {
-				t.Errorf("%s: request %d: close %v", name, i+1, resp.Close)
-			}
+			resp := c.ask("GET", plainGet)
+			equal(t, fmt.Sprintf("%s: that the connection closes after request %d", name, i+1), resp.Close, i == 2)
 		}
-		if _, err := c.br.ReadByte(); err != io.EOF {
-			t.Errorf("%s: got %v, want the end", name, err)
-		}
+		c.ends()
 	}
 }
 
@@ -249,27 +206,20 @@ func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
 // the client, or the proxy that it is, would lose the answer.
 func TestWhoSendsMuchHearsThatTheyHaveToWait(t *testing.T) {
 	f := serve(t, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo), func(c *Config) { c.Limits.Body = 0 })
-	for _, expect := range []string{"", "Transfer-Encoding: chunked\r\n"} {
+	const size, piece = 8 << 20, 64 << 10
+	body := strings.Repeat("x", piece)
+	for fields, part := range map[string]string{
+		fmt.Sprintf("Content-Length: %d\r\n", size): body,
+		"Transfer-Encoding: chunked\r\n":            fmt.Sprintf("%x\r\n%s\r\n", piece, body),
+	} {
 		c := f.dial()
-		const size, piece = 8 << 20, 64 << 10
-		head := fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n", size)
-		if expect != "" {
-			head = "POST / HTTP/1.1\r\nHost: a\r\n" + expect + "\r\n"
-		}
-		io.WriteString(c, head)
-		body := strings.Repeat("x", piece)
-		if expect != "" {
-			body = fmt.Sprintf("%x\r\n%s\r\n", piece, body)
-		}
+		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+fields+"\r\n")
 		for range size / piece { // all of it before anything is read, as proxies do
-			if _, err := io.WriteString(c, body); err != nil {
-				t.Fatalf("%q: the body is cut off: %v", expect, err)
+			if _, err := io.WriteString(c, part); err != nil {
+				t.Fatalf("%q: the body is cut off: %v", fields, err)
 			}
 		}
-		got, err := c.br.ReadString('\n')
-		if err != nil || !strings.HasPrefix(got, "HTTP/1.1 429 ") {
-			t.Errorf("%q: got %q, %v", expect, got, err)
-		}
+		expect(t, c, "HTTP/1.1 429 ")
 		c.Close()
 	}
 }
