@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"testing"
 )
 
@@ -15,22 +14,17 @@ import (
 func TestWhoLeavesFreesThePlace(t *testing.T) {
 	cert := httptest.NewTLSServer(nil)
 	defer cert.Close()
-	plain := func(f *front) net.Conn { return f.dial() }
+	const asks = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n"
 	for name, tt := range map[string]struct {
-		dial   func(*front) net.Conn
 		asks   string
 		begins string // what the origin says before it works on
 		status string // in the access log
 	}{
-		"before the answer": {plain, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n", "", `" 499 `},
-		"after a body":      {plain, "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab", "", `" 499 `},
-		"with the next request sent": {
-			plain, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "", `" 499 `,
-		},
-		"an event stream": {plain, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n", "data: 1\n\n", `" 200 `},
-		"over TLS": {func(f *front) net.Conn {
-			return tls.Client(f.dial(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is our own
-		}, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n", "", `" 499 `},
+		"before the answer":          {asks, "", `" 499 `},
+		"after a body":               {"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab", "", `" 499 `},
+		"with the next request sent": {asks + plainGet, "", `" 499 `},
+		"an event stream":            {asks, "data: 1\n\n", `" 200 `},
+		"over TLS":                   {asks, "", `" 499 `},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,19 +48,19 @@ func TestWhoLeavesFreesThePlace(t *testing.T) {
 					c.TLS = &tls.Config{Certificates: cert.TLS.Certificates}
 				}
 			})
-			c := tt.dial(f)
+			var c net.Conn = f.dial()
+			if name == "over TLS" {
+				c = tls.Client(c, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is our own
+			}
 			io.WriteString(c, tt.asks)
 			<-arrived
 			if tt.begins != "" {
-				if _, err := c.Read(make([]byte, 1)); err != nil {
-					t.Fatal(err)
-				}
+				expect(t, c, "HTTP/1.1 200 ")
 			}
 			c.Close()
 			<-gone
-			if _, line := w.next(t, 1); !strings.Contains(line, tt.status) {
-				t.Errorf("logged as %s", line)
-			}
+			_, line := w.next(t, 1)
+			has(t, "the access log", line, tt.status)
 			waitFor(t, "the place to be free", func() bool { return f.active() == 0 })
 			if o := f.front.Origins()[0].Origins[0]; o.Failures != 0 || o.State != "in" {
 				t.Errorf("the origin is said to have failed: %+v", o)
@@ -86,7 +80,7 @@ func TestWhoStaysIsServed(t *testing.T) {
 		io.WriteString(w, "ok")
 	}))
 	c := f.dial()
-	io.WriteString(c, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	io.WriteString(c, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n"+plainGet)
 	left := f.dial() // who leaves meanwhile shows that all have been looked at
 	io.WriteString(left, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
 	waitFor(t, "both requests to be at the origin", func() bool { return f.active() == 2 })
@@ -94,8 +88,6 @@ func TestWhoStaysIsServed(t *testing.T) {
 	waitFor(t, "one of them to be ended", func() bool { return f.active() == 1 })
 	close(release)
 	for range 2 {
-		if got := c.read("GET"); got.StatusCode != 200 || got.body != "ok" {
-			t.Errorf("got %d, %q", got.StatusCode, got.body)
-		}
+		equal(t, "the answer", c.read("GET").is(t, 200).body, "ok")
 	}
 }

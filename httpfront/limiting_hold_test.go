@@ -34,26 +34,29 @@ func (h *held) take() []time.Duration {
 	return all
 }
 
+// balanced is a front whose visitors are told of by a balancer, that notes in h how long it holds answers.
+func (h *held) balanced(c *Config) {
+	behindBalancer(c)
+	c.sleep = h.sleep
+}
+
+// codes are those of answers to n requests on a connection.
+func (c *conn) codes(n int, path string) (codes []int) {
+	for range n {
+		codes = append(codes, c.ask("GET", "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n").StatusCode)
+	}
+	return codes
+}
+
 // Who goes on although a limit says no gets the answers one after the other from some time
 // on; the connections of others, those of proxies among them, are not held up.
 func TestWhoGoesOnBeyondALimitIsHeld(t *testing.T) {
 	var held held
 	var clock atomic.Int64 // ms
-	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), func(c *Config) {
-		c.Clock, c.sleep = func() time.Time { return time.UnixMilli(clock.Load()) }, held.sleep
-		c.Edge.ProxyProtocol = loopback
+	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), held.balanced, func(c *Config) {
+		c.Clock = func() time.Time { return time.UnixMilli(clock.Load()) }
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
 	})
-	ask := func(from, path string, n int) (codes []int) {
-		t.Helper()
-		c := f.dial()
-		fmt.Fprintf(c, "PROXY TCP4 %s %[1]s 40000 80\r\n", from)
-		for range n {
-			codes = append(codes, c.ask("GET", "GET "+path+" HTTP/1.1\r\nHost: a\r\n\r\n").StatusCode)
-		}
-		return codes
-	}
-	limited := func(codes []int) int { return len(slices.DeleteFunc(codes, func(c int) bool { return c != 429 })) }
 	f.follow(fiveAMinute())
 	now := time.UnixMilli(1_700_000_000_000)
 	for _, c := range []struct {
@@ -72,48 +75,30 @@ func TestWhoGoesOnBeyondALimitIsHeld(t *testing.T) {
 	} {
 		now = now.Add(c.after)
 		clock.Store(now.UnixMilli())
-		if got := limited(ask(c.from, c.path, c.requests)); got != c.limited {
-			t.Errorf("%s: %d were limited, want %d", c.what, got, c.limited)
-		}
-		if got, want := held.take(), slices.Repeat([]time.Duration{limitedHeld}, c.held); !slices.Equal(got, want) {
-			t.Errorf("%s: held for %v, want %v", c.what, got, want)
-		}
+		limited := slices.DeleteFunc(f.through(c.from).codes(c.requests, c.path), func(c int) bool { return c != 429 })
+		equal(t, c.what+": limited", len(limited), c.limited)
+		equal(t, c.what+": held for", fmt.Sprint(held.take()), fmt.Sprint(slices.Repeat([]time.Duration{limitedHeld}, c.held)))
 	}
 }
 
 // The page of a room that a rule sends to is held as well: it costs more than a few words.
 func TestWhoGoesOnBeyondALimitThatQueuesIsHeld(t *testing.T) {
 	var held held
-	f := serve(t, fakeRooms{"/", newRoom(letIn)}, http.HandlerFunc(echo), at(time.UnixMilli(1_700_000_000_000)), func(c *Config) {
-		c.sleep = held.sleep
-		c.Edge.ProxyProtocol = loopback
-	})
+	f := serve(t, fakeRooms{"/", newRoom(letIn)}, http.HandlerFunc(echo), at(time.UnixMilli(1_700_000_000_000)), held.balanced)
 	f.follow(fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
-	c := f.dial()
-	fmt.Fprint(c, "PROXY TCP4 192.0.2.1 192.0.2.1 40000 80\r\n")
-	for range 5 + limitedAtOnce + 2 {
-		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	}
-	if got := held.take(); len(got) != 2 {
-		t.Errorf("held for %v, want two answers", got)
-	}
+	f.through("192.0.2.1").codes(5+limitedAtOnce+2, "/")
+	equal(t, "answers that are held", len(held.take()), 2)
 }
 
 // The time for which a limited answer is held is none that the request takes.
 func TestHeldAnswersTakeNoTime(t *testing.T) {
 	t.Parallel()
 	w := &witness{}
-	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), func(c *Config) {
-		c.Clock, c.sleep = func() time.Time { return time.UnixMilli(1_700_000_000_000) }, time.Sleep
-		c.Edge.ProxyProtocol = loopback
-	}, w.watch)
-	c := f.dial()
-	fmt.Fprintf(c, "PROXY TCP4 %s %[1]s 40000 80\r\n", "192.0.2.2")
+	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), at(time.UnixMilli(1_700_000_000_000)),
+		func(c *Config) { c.sleep = time.Sleep }, behindBalancer, w.watch)
 	f.follow(fiveAMinute())
 	const held = 8
-	for range 5 + limitedAtOnce + held {
-		c.ask("GET", "GET /free HTTP/1.1\r\nHost: a\r\n\r\n")
-	}
+	f.through("192.0.2.2").codes(5+limitedAtOnce+held, "/free")
 	least := time.Hour // the machine may be busy at one of them
 	w.next(t, 5+limitedAtOnce+held)
 	w.mu.Lock()

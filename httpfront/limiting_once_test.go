@@ -3,7 +3,6 @@ package httpfront
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -35,7 +34,7 @@ func TestEachRequestIsHeldAgainstLimitsOnce(t *testing.T) {
 		verdict limit.Verdict
 		action  limit.Action
 		counts  string // the counting expression
-		code    int    // of the answer to a plain request of no room
+		code    int    // of the answer to a request of no room
 		outcome Outcome
 		inRoom  int // instead, in a room
 		roomed  Outcome
@@ -49,10 +48,7 @@ func TestEachRequestIsHeldAgainstLimitsOnce(t *testing.T) {
 		for roomed, rooms := range map[string]fakeRooms{"a room": {room: newRoom(always)}, "no room": {path: "/nowhere", room: newRoom(always)}} {
 			t.Run(name+" in "+roomed, func(t *testing.T) {
 				now, told := time.Now(), new(witness)
-				f := serve(t, rooms, http.HandlerFunc(siteOfAllKinds), func(c *Config) {
-					told.watch(c)
-					c.Clock, c.sleep = func() time.Time { return now }, func(time.Duration) {}
-				})
+				f := serve(t, rooms, http.HandlerFunc(siteOfAllKinds), told.watch, at(now), func(c *Config) { c.sleep = func(time.Duration) {} })
 				meter := &fixedMeter{verdict: c.verdict}
 				rule := fiveAMinute(func(r *limit.Rule) {
 					r.Expression, r.Action, r.CountingExpression = `http.request.uri.path ne "/warm"`, c.action, c.counts
@@ -69,16 +65,14 @@ func TestEachRequestIsHeldAgainstLimitsOnce(t *testing.T) {
 					code, outcome = c.inRoom, c.roomed
 				}
 				for n := range 2 {
-					if a := conn.ask("GET", "GET /a HTTP/1.1\r\nHost: a\r\n\r\n"); a.StatusCode != code || a.Header.Get(limitField) == "" {
-						t.Errorf("got %d, %v; want %d, with the fields that tell of limits", a.StatusCode, a.Header, code)
+					if a := conn.ask("GET", "GET /a HTTP/1.1\r\nHost: a\r\n\r\n").is(t, code); a.Header.Get(limitField) == "" {
+						t.Errorf("got %v, want the fields that tell of limits", a.Header)
 					}
-					if is, line := told.next(t, n+1); is.outcome != outcome || !strings.Contains(line, fmt.Sprintf(`HTTP/1.1" %d `, code)) {
-						t.Errorf("request %d is told of as %v, %s; want %v and %d", n+1, is.outcome, line, outcome, code)
-					}
+					is, line := told.next(t, n+1)
+					equal(t, "what is told of it", is.outcome, outcome)
+					has(t, "the access log", line, fmt.Sprintf(`HTTP/1.1" %d `, code))
 				}
-				if n := meter.asked.Load(); n != 2 {
-					t.Errorf("2 requests were held against the limit %d times", n)
-				}
+				equal(t, "how often 2 requests were held against the limit", meter.asked.Load(), 2)
 			})
 		}
 	}

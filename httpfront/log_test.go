@@ -17,43 +17,30 @@ import (
 func TestTheLogTellsNothingOfVisitors(t *testing.T) {
 	var log lockedLog
 	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict { panic("no room") })
-	f := serveTo(t, fakeRooms{"/room", r}, nowhere, func(c *Config) {
-		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		c.Edge.ProxyProtocol = loopback
-		c.Limits.ConnsPerAddress = 2
+	f := serveTo(t, fakeRooms{"/room", r}, nowhere, behindBalancer, func(c *Config) {
+		c.Logger, c.Limits.ConnsPerAddress = slog.New(slog.NewTextHandler(&log, nil)), 2
 	})
 	const secret = "zqxjk"
 	visit := func(target, more string) {
 		t.Helper()
-		c := f.dial()
-		fmt.Fprintf(c, "PROXY TCP4 192.0.2.77 192.0.2.1 40000 80\r\nGET %s HTTP/1.1\r\nHost: %s.example\r\nCookie: ropeline=%s\r\nAuthorization: %s\r\n%s\r\n",
-			target, secret, secret, secret, more)
+		c := f.through("192.0.2.77")
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %[2]s.example\r\nCookie: ropeline=%[2]s\r\nAuthorization: %[2]s\r\n%[3]s\r\n", target, secret, more)
 		io.Copy(io.Discard, io.LimitReader(c, 20))
 	}
 	visit("/"+secret+"?"+secret, "Connection: close\r\n")
 	visit("/room/"+secret, "Connection: close\r\n")
 	visit("/\x1b[31m"+secret, "X-"+secret+": \x1b[31m\r\n")
 	for range 5 { // more than may be open at a time
-		c := f.dial()
-		io.WriteString(c, "PROXY TCP4 192.0.2.77 192.0.2.1 40000 80\r\n")
+		f.through("192.0.2.77")
 	}
-	c := f.dial()
-	fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", secret, secret)
+	fmt.Fprintf(f.dial(), "GET /%s HTTP/1.1\r\nHost: %s\r\n\r\n", secret, secret)
 	for _, told := range []string{"request failed", "panic while serving", "too many connections", "PROXY header"} {
 		waitFor(t, told, func() bool { return log.has(told) })
 	}
 	got := log.text()
-	for _, never := range []string{secret, "192.0.2.77", "\x1b"} {
-		if strings.Contains(got, never) {
-			t.Errorf("the log has %q:\n%s", never, got)
-		}
-	}
+	lacks(t, "the log", got, secret, "192.0.2.77", "\x1b")
 	for _, once := range []string{"too many connections", "does not begin with a PROXY header"} {
-		if n := strings.Count(got, once); n != 1 {
-			t.Errorf("%q is told %d times", once, n)
-		}
+		equal(t, "how often is told: "+once, strings.Count(got, once), 1)
 	}
-	if !strings.Contains(got, "192.0.2.0/24") {
-		t.Errorf("the log does not name the network of a flood:\n%s", got)
-	}
+	has(t, "the log, of the network of a flood", got, "192.0.2.0/24")
 }

@@ -28,17 +28,9 @@ func TestALoopEndsAtOnce(t *testing.T) {
 		fmt.Fprint(w, resp.Header.Get("X-Request-Id"))
 	}), func(c *Config) { c.Logger = log.logger() })
 	second = serveTo(t, nil, "http://"+first.addr)
-	got := second.get("/")
-	if got.StatusCode != http.StatusLoopDetected {
-		t.Errorf("got %d %q", got.StatusCode, got.body)
-	}
-	if n := first.front.Origins()[0].Origins[0].Requests; n != 1 {
-		t.Errorf("the first front sent %d requests, want 1", n)
-	}
-	// It was the second that noticed: it saw its own name.
-	if log.has("leads back") {
-		t.Errorf("the first front says %s", log.text())
-	}
+	second.get("/").is(t, http.StatusLoopDetected)
+	equal(t, "requests that the first front sent", first.front.Origins()[0].Origins[0].Requests, 1)
+	lacks(t, "the first front, although it was the second that saw its own name", log.text(), "leads back")
 }
 
 func TestPassedNodes(t *testing.T) {
@@ -53,21 +45,15 @@ func TestPassedNodes(t *testing.T) {
 		strings.Repeat(other+",", hopsMax):   true,
 	} {
 		r := &request{Request: http1.Request{Loop: []byte(field)}}
-		if got := r.hasPassed(self); got != want {
-			t.Errorf("%q: got %v, want %v", field, got, want)
-		}
+		equal(t, field, r.hasPassed(self), want)
 	}
 	r := &request{Request: http1.Request{Loop: []byte("evil\", " + other + " ,x, " + strings.ToUpper(other))}}
-	if got := string(r.appendLoop(nil, self)); got != "Ropeline-Via: "+other+", "+strings.ToUpper(other)+", "+self+"\r\n" {
-		t.Errorf("got %q", got)
-	}
+	equal(t, "the field", string(r.appendLoop(nil, self)), "Ropeline-Via: "+other+", "+strings.ToUpper(other)+", "+self+"\r\n")
 }
 
 func TestViaOfOthersIsPassedOn(t *testing.T) {
-	o := newRawOrigin(t, okAnswer)
-	f := serveTo(t, nil, o.url)
-	f.raw("GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 cdn\r\nConnection: close\r\n\r\n")
-	if !strings.Contains(o.head(), "\r\nVia: 1.1 cdn\r\n") || strings.Count(o.head(), "Ropeline-Via: ") != 1 {
-		t.Errorf("the origin got %q", o.head())
-	}
+	o, f := serveRaw(t, nil, okAnswer)
+	f.send("GET", "/", "Host", "a", "Via", "1.1 cdn")
+	has(t, "the origin", o.head(), "\r\nVia: 1.1 cdn\r\n")
+	equal(t, "names of nodes at the origin", strings.Count(o.head(), "Ropeline-Via: "), 1)
 }

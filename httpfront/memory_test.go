@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -118,9 +119,7 @@ func TestVisitorsOfOneConnectionAreToldApart(t *testing.T) {
 	}
 	for i, who := range []int{0, 0, 0, 1, 0, 1, 1, 1, 0, 0} {
 		ask[who]()
-		if got := seen.Load().(node.VisitorID); got != (node.VisitorID{byte(1 + who)}) {
-			t.Fatalf("request %d is taken for one of %v, want of visitor %d", i, got, 1+who)
-		}
+		equal(t, fmt.Sprint("the visitor of request ", i), seen.Load().(node.VisitorID), node.VisitorID{byte(1 + who)})
 	}
 }
 
@@ -128,8 +127,6 @@ func TestDatesAreThoseOfTheirSecond(t *testing.T) {
 	at := time.Date(2026, 2, 28, 23, 59, 58, 0, time.FixedZone("", 3600))
 	for _, d := range []time.Duration{0, time.Second - 1, time.Second, 2 * time.Second, 0, 24 * time.Hour, -time.Nanosecond} {
 		now := at.Add(d)
-		if got, want := string(appendDate([]byte("x"), now)), "x"+now.UTC().Format(http.TimeFormat); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		equal(t, "the date", string(appendDate([]byte("x"), now)), "x"+now.UTC().Format(http.TimeFormat))
 	}
 }

@@ -15,10 +15,14 @@ import (
 // loginSite takes who has logged in for whoever speaks on the connection, as sites with NTLM
 // do.
 type loginSite struct {
-	mu    sync.Mutex // guards the following
-	begun map[net.Conn]bool
-	is    map[net.Conn]string
-	open  map[net.Conn]bool
+	mu    sync.Mutex             // guards the following
+	conns map[net.Conn]*loggedIn // those that are open
+}
+
+// loggedIn is who has logged in on a connection, if anybody has.
+type loggedIn struct {
+	begun bool
+	name  string
 }
 
 type connKey struct{}
@@ -26,35 +30,30 @@ type connKey struct{}
 // serveLogins starts one with a front before it.
 func serveLogins(t *testing.T, change ...func(*Config)) (*loginSite, *front) {
 	t.Helper()
-	s := &loginSite{}
+	s := &loginSite{conns: map[net.Conn]*loggedIn{}}
 	srv := httptest.NewUnstartedServer(s)
-	s.configure(srv.Config)
-	srv.Start()
-	t.Cleanup(srv.Close)
-	return s, serveTo(t, nil, srv.URL, change...)
-}
-
-func (s *loginSite) configure(srv *http.Server) {
-	s.begun, s.is, s.open = map[net.Conn]bool{}, map[net.Conn]string{}, map[net.Conn]bool{}
-	srv.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
-	srv.ConnState = func(c net.Conn, state http.ConnState) {
+	srv.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) }
+	srv.Config.ConnState = func(c net.Conn, state http.ConnState) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		switch state {
 		case http.StateNew:
-			s.open[c] = true
+			s.conns[c] = &loggedIn{}
 		case http.StateClosed:
-			delete(s.open, c)
+			delete(s.conns, c)
 		}
 	}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	return s, serveTo(t, nil, srv.URL, change...)
 }
 
 // connections returns how many are open on which somebody has logged in.
 func (s *loginSite) connections() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for c := range s.is {
-		if s.open[c] {
+	for _, who := range s.conns {
+		if who.name != "" {
 			n++
 		}
 	}
@@ -65,19 +64,19 @@ func (s *loginSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	io.Copy(io.Discard, r.Body)
-	conn := r.Context().Value(connKey{}).(net.Conn)
+	who := s.conns[r.Context().Value(connKey{}).(net.Conn)]
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	name, answers := strings.CutPrefix(token, "answer-of-")
 	switch {
 	case token == "hello":
-		s.begun[conn] = true
+		who.begun = true
 		w.Header().Set("WWW-Authenticate", scheme+" challenge")
 		w.WriteHeader(http.StatusUnauthorized)
 		return
-	case answers && s.begun[conn]:
-		s.is[conn] = name
+	case answers && who.begun:
+		who.name = name
 	}
-	if s.is[conn] == "" {
+	if who.name == "" {
 		w.Header().Add("WWW-Authenticate", "Negotiate")
 		w.Header().Add("WWW-Authenticate", "NTLM")
 		w.WriteHeader(http.StatusUnauthorized)
@@ -90,7 +89,7 @@ func (s *loginSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/long" {
 		w.(http.Flusher).Flush()
 	}
-	fmt.Fprintf(w, "you are %s", s.is[conn])
+	fmt.Fprintf(w, "you are %s", who.name)
 }
 
 // login sends a request, with credentials if there are any, and returns the code and what the
@@ -115,41 +114,29 @@ func TestALoginOfAConnectionIsItsClients(t *testing.T) {
 		t.Run(scheme, func(t *testing.T) {
 			s, f := serveLogins(t)
 			alice, ben := f.dial(), f.dial()
+			both := map[string]*conn{"alice": alice, "ben": ben}
 			stranger := func() {
 				t.Helper()
 				for _, path := range []string{"/", "/long"} {
 					for _, method := range []string{"GET", "POST"} {
-						if got := f.dial().login(method, path, ""); got != "401 " {
-							t.Errorf("a stranger who sends %s %s gets %q", method, path, got)
-						}
+						equal(t, "a stranger who sends "+method+" "+path, f.dial().login(method, path, ""), "401 ")
 					}
 				}
 			}
-			// Both at once.
-			for _, c := range []*conn{alice, ben} {
-				if got := c.login("GET", "/", scheme+" hello"); got != "401 " {
-					t.Fatalf("begun: %q", got)
-				}
+			for name, c := range both { // at once
+				equal(t, name+" begins", c.login("GET", "/", scheme+" hello"), "401 ")
 			}
 			stranger()
-			for name, c := range map[string]*conn{"alice": alice, "ben": ben} {
-				if got := c.login("GET", "/", scheme+" answer-of-"+name); got != "200 you are "+name {
-					t.Fatalf("%s logs in: %q", name, got)
-				}
+			for name, c := range both {
+				equal(t, name+" logs in", c.login("GET", "/", scheme+" answer-of-"+name), "200 you are "+name)
 			}
 			stranger()
-			for name, c := range map[string]*conn{"alice": alice, "ben": ben} {
+			for name, c := range both {
 				for _, method := range []string{"GET", "POST", "GET"} {
-					if got := c.login(method, "/", ""); got != "200 you are "+name {
-						t.Errorf("%s, %s: %q", name, method, got)
-					}
+					equal(t, name+": "+method, c.login(method, "/", ""), "200 you are "+name)
 				}
-				if got := c.login("HEAD", "/", ""); got != "200 " {
-					t.Errorf("%s, HEAD: %q", name, got)
-				}
-				if got := c.login("GET", "/long", ""); got != "200 you are "+name {
-					t.Errorf("%s, a long answer: %q", name, got)
-				}
+				equal(t, name+": HEAD", c.login("HEAD", "/", ""), "200 ")
+				equal(t, name+": a long answer", c.login("GET", "/long", ""), "200 you are "+name)
 			}
 			stranger()
 			alice.Close()
@@ -165,12 +152,8 @@ func TestALoginThroughAProxyIsNobodys(t *testing.T) {
 	_, f := serveLogins(t, trustLoopback)
 	c := f.dial()
 	c.login("GET", "/", "NTLM hello")
-	if got := c.login("GET", "/", "NTLM answer-of-alice"); got != "401 " {
-		t.Errorf("a login: %q", got)
-	}
+	equal(t, "a login", c.login("GET", "/", "NTLM answer-of-alice"), "401 ")
 	for range 3 {
-		if got := c.login("GET", "/", ""); got != "401 " {
-			t.Errorf("who comes next by it: %q", got)
-		}
+		equal(t, "who comes next by it", c.login("GET", "/", ""), "401 ")
 	}
 }

@@ -2,7 +2,6 @@ package httpfront
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/ropeline/ropeline/node/room"
@@ -28,30 +27,22 @@ func (t *tableRooms) Route(host, path string) Room {
 // another for none reaches neither, and a proxy that asks about it is told no.
 func TestPathsWithTwoReadingsAreRefused(t *testing.T) {
 	r := ruled(`starts_with(http.request.uri.path, "/static/")`)
-	free := newRoom(letIn)
 	origin := &recorder{}
-	f := serve(t, newTableRooms(map[string]Room{"/": r, "/free": free, "/tickets": newRoom(never)}), origin, trustLoopback)
+	f := serve(t, newTableRooms(map[string]Room{"/": r, "/free": newRoom(letIn), "/tickets": newRoom(never)}), origin, trustLoopback)
 	configure(t, f.front, r.settings)
 	for _, target := range []string{
 		"/static/../buy", "/static/..;/buy", `/static/..\buy`, "/static/..%5cbuy", "/static/%2e%2e/buy", "/static/..%3B/buy", "/static/..%2fbuy",
 		"/tickets/%2e%2e/free", "/free/../tickets", "/.;/tickets", `/\tickets`, "/tickets%00",
 		"/free%2fbuy", "/tickets;%2f/../free", "/tickets%2f..%2ffree",
 	} {
-		got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-		if !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, stateField+": refused\r\n") {
-			t.Errorf("%s: got %q", target, got)
-		}
-		if a := f.front.Judge(asks("GET", target)); a.Outcome != Malformed || a.Status != 400 || !strings.HasSuffix(got, string(a.Body)) {
-			t.Errorf("%s: a proxy that asks is told %v, %d %q", target, a.Outcome, a.Status, a.Body)
-		}
+		got := f.send("GET", target, "Host", "a").is(t, 400, stateField+": refused\r\n")
+		a := f.front.Judge(asks("GET", target))
+		a.isRefused(t, 400, target)
+		equal(t, target+": what a proxy that asks is told", string(a.Body), got.body)
 	}
-	if paths := origin.take(); len(paths) != 0 {
-		t.Errorf("the origin was asked for %q", paths)
-	}
+	equal(t, "requests at the origin", len(origin.take()), 0)
 	for _, target := range []string{`/static/a?back=..\..`, "/static/%252e%252e/x", "/free/a%2fb", "/free;x"} {
-		if got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 ") || strings.Contains(got, stateField) {
-			t.Errorf("%s: got %q", target, got)
-		}
+		lacks(t, target, f.send("GET", target, "Host", "a").is(t, 200).text(), stateField)
 	}
 }
 
@@ -64,13 +55,9 @@ func TestParametersOfPathsLeadNowhereElse(t *testing.T) {
 		"/%74ickets": true, "/tickets//": true,
 		"/ticketsx;y": false, "/free;tickets": false, "/;": false,
 	} {
-		got := f.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-		if strings.Contains(got, stateField+": waiting") != want {
-			t.Errorf("%s: waits is not %v: %q", target, want, got)
-		}
-		if a := f.front.Judge(asks("GET", target)); (a.Outcome == Queued) != want {
-			t.Errorf("%s: a proxy that asks is told %v", target, a.Outcome)
-		}
+		waits := f.send("GET", target, "Host", "a").Header.Get(stateField) == stateWaiting
+		equal(t, target+" waits", waits, want)
+		equal(t, target+" waits, as a proxy that asks is told", f.front.Judge(asks("GET", target)).Outcome == Queued, want)
 	}
 }
 
@@ -78,37 +65,34 @@ func TestParametersOfPathsLeadNowhereElse(t *testing.T) {
 // that ask as well.
 func TestOnlyHostsThatAreServed(t *testing.T) {
 	origin := &recorder{}
-	f := serve(t, fakeRooms{path: "/tickets", room: newRoom(letIn)}, origin, func(c *Config) {
-		c.Hosts, c.TrustedProxies = []string{"shop.example", "[::1]"}, loopback
-	})
+	f := serve(t, fakeRooms{path: "/tickets", room: newRoom(letIn)}, origin, trustLoopback, func(c *Config) { c.Hosts = []string{"shop.example", "[::1]"} })
 	for host, served := range map[string]bool{
 		"shop.example": true, "SHOP.Example.:8080": true, "[0::1]:80": true,
 		"www.shop.example": false, "127.0.0.1": false, "example": false, "shop.example.evil": false, "": false,
 	} {
+		code, asked := 421, 0
+		if served {
+			code, asked = 200, 1
+		}
 		head := "OPTIONS /tickets HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"
 		if host == "" {
 			head = "GET /tickets HTTP/1.0\r\n\r\n"
 		}
-		got := f.raw(head)
-		if strings.HasPrefix(got, "HTTP/1.1 200 ") != served || !served && !strings.HasPrefix(got, "HTTP/1.1 421 ") {
-			t.Errorf("%q: got %q", host, got)
-		}
-		if n := len(origin.take()); (n == 1) != served {
-			t.Errorf("%q: the origin was asked %d times", host, n)
-		}
+		answered(t, host, f.raw(head), code)
+		equal(t, host+": requests at the origin", len(origin.take()), asked)
 		if host == "" {
 			continue
 		}
 		q := asks("GET", "/free")
 		q.Host = host
-		if a := f.front.Judge(q); (a.Outcome == Admitted) != served || !served && a.Status != 421 {
-			t.Errorf("%q: a proxy that asks is told %v, %d", host, a.Outcome, a.Status)
+		if a := f.front.Judge(q); served {
+			a.is(t, Admitted, host)
+		} else {
+			a.isRefused(t, 421, host)
 		}
 	}
-	// The name that counts is the one that the visitor asked for.
-	if got := f.get("/free", "Host", "origin.internal", "X-Forwarded-Host", "shop.example"); got.StatusCode != 200 {
-		t.Errorf("behind a proxy that rewrites Host: got %d %q", got.StatusCode, got.body)
-	}
+	// The name that counts is the one that the visitor asked for, before a proxy rewrote it.
+	f.get("/free", "Host", "origin.internal", "X-Forwarded-Host", "shop.example").is(t, 200)
 }
 
 // TestTargetsThatBeginWithTwoSlashes: sites that resolve them as links take what follows for
@@ -133,19 +117,13 @@ func TestTargetsThatBeginWithTwoSlashes(t *testing.T) {
 		{"GET", `//x/..//tickets`, ""},
 		{"GET", `//%5cx/tickets`, ""},
 	} {
-		got := f.raw(tt.method + " " + tt.target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-		want := "HTTP/1.1 400 "
+		code, to := 400, ""
 		if tt.to != "" {
-			want = "HTTP/1.1 308 "
+			code, to = 308, tt.to
 		}
-		if !strings.HasPrefix(got, want) || strings.Contains(got, "\r\nLocation: ") != (tt.to != "") || !strings.Contains(got, "\r\nLocation: "+tt.to+"\r\n") && tt.to != "" {
-			t.Errorf("%s %s: got %q, want %sto %q", tt.method, tt.target, got, want, tt.to)
-		}
-		if tt.target[0] != '/' {
-			continue
-		}
-		if a := f.front.Judge(asks(tt.method, tt.target)); a.Outcome != Malformed || a.Status != 400 {
-			t.Errorf("%s %s: a proxy that asks is told %v with %d", tt.method, tt.target, a.Outcome, a.Status)
+		equal(t, tt.method+" "+tt.target, f.send(tt.method, tt.target, "Host", "a").is(t, code).Header.Get("Location"), to)
+		if tt.target[0] == '/' {
+			f.front.Judge(asks(tt.method, tt.target)).isRefused(t, 400, tt.method, tt.target)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -117,3 +118,13 @@ func TestTLSBehindAPROXYHeader(t *testing.T) {
 		}
 	}
 }
+
+// through opens a connection of a visitor whose address the PROXY header tells.
+func (f *front) through(address string) *conn {
+	c := f.dial()
+	fmt.Fprintf(c, "PROXY TCP%d %s %[2]s 40000 80\r\n", map[bool]int{false: 4, true: 6}[strings.Contains(address, ":")], address)
+	return c
+}
+
+// behindBalancer has visitors come through a balancer that tells their addresses.
+func behindBalancer(c *Config) { c.Edge.ProxyProtocol = loopback }

@@ -224,3 +224,10 @@ func TestNoByteWaitsForATrailer(t *testing.T) {
 		t.Errorf("%d bytes came, %v", n, err)
 	}
 }
+
+// serveRaw starts a front before a rawOrigin.
+func serveRaw(t *testing.T, rooms Rooms, says string, change ...func(*Config)) (*rawOrigin, *front) {
+	t.Helper()
+	o := newRawOrigin(t, says)
+	return o, serveTo(t, rooms, o.url, change...)
+}
