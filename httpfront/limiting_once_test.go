@@ -68,9 +68,7 @@ func TestEachRequestIsHeldAgainstLimitsOnce(t *testing.T) {
 					if a := conn.ask("GET", "GET /a HTTP/1.1\r\nHost: a\r\n\r\n").is(t, code); a.Header.Get(limitField) == "" {
 						t.Errorf("got %v, want the fields that tell of limits", a.Header)
 					}
-					is, line := told.next(t, n+1)
-					equal(t, "what is told of it", is.outcome, outcome)
-					has(t, "the access log", line, fmt.Sprintf(`HTTP/1.1" %d `, code))
+					told.is(t, n+1, outcome, fmt.Sprintf(`HTTP/1.1" %d `, code))
 				}
 				equal(t, "how often 2 requests were held against the limit", meter.asked.Load(), 2)
 			})

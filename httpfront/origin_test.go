@@ -22,17 +22,9 @@ import (
 
 func TestOriginDown(t *testing.T) {
 	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, nowhere)
-	got := f.get("/")
-	if got.StatusCode != 502 || !strings.Contains(got.body, "<h1>The site cannot be reached right now</h1>") || len(got.Cookies()) != 1 ||
-		got.Header.Get("Cache-Control") != "private, no-store" {
-		t.Errorf("got %d %v %q", got.StatusCode, got.Header, got.body)
-	}
-	if got := f.get("/", "Accept", "application/json"); got.StatusCode != 502 || !strings.Contains(got.body, `{"error":"The site does not answer","request":"`) {
-		t.Errorf("JSON: got %d %q", got.StatusCode, got.body)
-	}
-	if got := f.do("POST", "/", strings.NewReader("hello")); got.StatusCode != 502 || len(got.Cookies()) != 1 {
-		t.Errorf("POST: got %d", got.StatusCode)
-	}
+	f.get("/").is(t, 502, "<h1>The site cannot be reached right now</h1>", "\r\nSet-Cookie: ropeline=", "\r\nCache-Control: private, no-store\r\n")
+	f.get("/", "Accept", "application/json").is(t, 502, `{"error":"The site does not answer","request":"`)
+	f.do("POST", "/", strings.NewReader("hello")).is(t, 502, "\r\nSet-Cookie: ropeline=")
 }
 
 func TestOriginTooSlow(t *testing.T) {
@@ -42,12 +34,8 @@ func TestOriginTooSlow(t *testing.T) {
 		<-release
 	}), func(c *Config) { c.Timeouts.Origin = 50 * time.Millisecond })
 	defer close(release)
-	if got := f.get("/"); got.StatusCode != 504 || len(got.Cookies()) != 1 {
-		t.Errorf("got %d %v", got.StatusCode, got.Header)
-	}
-	if got := f.do("POST", "/", strings.NewReader("hello")); got.StatusCode != 504 || len(got.Cookies()) != 1 {
-		t.Errorf("POST: got %d %v", got.StatusCode, got.Header)
-	}
+	f.get("/").is(t, 504, "\r\nSet-Cookie: ropeline=")
+	f.do("POST", "/", strings.NewReader("hello")).is(t, 504, "\r\nSet-Cookie: ropeline=")
 }
 
 // TestFailuresAreToldInTheVisitorsLanguage: with the id that the log has, and with
@@ -59,26 +47,15 @@ func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
 	})
 	for _, l := range lang.All() {
 		got := f.get("/", "Accept", "text/html", "Accept-Language", "xx, "+l.Tag()+";q=0.8, en;q=0.1")
-		for _, want := range []string{
-			`<html lang="` + l.Tag() + `" dir="` + l.Dir() + `">`,
-			"<title>" + l.Text(lang.TitleUnreachable) + "</title>", "<p>" + l.Text(lang.MessageUnreachable) + "</p>",
-			"503 · <code>" + got.Header.Get("X-Request-Id") + "</code>",
-		} {
-			if got.StatusCode != 503 || !strings.Contains(got.body, want) || strings.Contains(got.body, "peers") {
-				t.Errorf("%s: %d, want it to contain %s:\n%s", l.Tag(), got.StatusCode, want, got.body)
-			}
-		}
-		if got.Header.Get("Content-Language") != l.Tag() || got.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %v", l.Tag(), got.Header)
-		}
+		got.is(t, 503, `<html lang="`+l.Tag()+`" dir="`+l.Dir()+`">`, "\r\nContent-Language: "+l.Tag()+"\r\n", "\r\nRetry-After: ",
+			"<title>"+l.Text(lang.TitleUnreachable)+"</title>", "<p>"+l.Text(lang.MessageUnreachable)+"</p>",
+			"503 · <code>"+got.Header.Get("X-Request-Id")+"</code>")
+		lacks(t, l.Tag(), got.body, "peers")
 	}
-	if got := f.get("/", "Accept-Language", "xx"); !strings.Contains(got.body, `<html lang="en-US" dir="ltr">`) {
-		t.Errorf("a language that is not there: %s", got.body)
-	}
-	notReady = nil // between two requests, one of which follows the other
-	if got := f.get("/"); got.StatusCode != 200 {
-		t.Errorf("when ready: got %d", got.StatusCode)
-	}
+	f.get("/", "Accept-Language", "xx").is(t, 503, `<html lang="en-US" dir="ltr">`)
+	// Between two requests, one of which follows the other.
+	notReady = nil
+	f.get("/").is(t, 200)
 }
 
 // tcpOrigin is an origin that does what each says on each connection.
@@ -100,6 +77,25 @@ func tcpOrigin(t *testing.T, each func(c net.Conn, br *bufio.Reader)) string {
 	})
 	t.Cleanup(func() { ln.Close(); wg.Wait() })
 	return "http://" + ln.Addr().String()
+}
+
+// httpOrigin is an origin that gives what says returns for the n-th request of a connection, and closes it unless there is more.
+func httpOrigin(t *testing.T, says func(n int, req *http.Request) (answer string, more bool)) string {
+	t.Helper()
+	return tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
+		for n := 0; ; n++ {
+			req, err := http.ReadRequest(br)
+			if err != nil {
+				return
+			}
+			io.Copy(io.Discard, req.Body)
+			answer, more := says(n, req)
+			io.WriteString(c, answer)
+			if !more {
+				return
+			}
+		}
+	})
 }
 
 // TestOriginsThatMisbehave: what cannot be passed on is a 502. An origin that answers is there, also
@@ -132,19 +128,25 @@ func TestOriginsThatMisbehave(t *testing.T) {
 		"a body cut short":     {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", "Content-Length: 9\r\nConnection: close\r\n\r\nhello", false},
 		"chunks cut short":     {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "\r\n\r\n5\r\nhello\r\n", false},
 		"a second answer":      {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", "\r\n\r\nok", false},
+		"an empty line before": {"\r\n" + okAnswer, "\r\n\r\nok", false}, // as old programs send it
+		"spaces before a code": {"HTTP/1.1  200 OK\r\nContent-Length: 2\r\n\r\nok", "\r\n\r\nok", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serveTo(t, nil, newRawOrigin(t, c.says).url, func(c *Config) {
+			_, f := serveRaw(t, nil, c.says, func(c *Config) {
 				c.Passive = upstream.Passive{Failures: 2, Ejection: time.Hour, EjectionMax: time.Hour}
 			})
 			for range 3 {
-				got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-				if c.ends == "" && !strings.Contains(got, "HTTP/1.1 502 ") || c.ends != "" && (!strings.HasPrefix(got, "HTTP/1.1 200 ") || !strings.HasSuffix(got, c.ends)) {
-					t.Fatalf("got %.300q", got)
+				got := f.raw(lastGet)
+				if c.ends == "" {
+					has(t, "the answer", got, "HTTP/1.1 502 ")
+				} else if answered(t, "the answer", got, 200); !strings.HasSuffix(got, c.ends) {
+					t.Errorf("got %.300q, want it to end in %q", got, c.ends)
 				}
 			}
-			if s := f.front.Origins()[0].Origins[0]; (s.State == "ejected") != c.ejected {
-				t.Errorf("the origin is %q after %d failures: %s", s.State, s.Failures, s.Reason)
+			s := f.front.Origins()[0].Origins[0]
+			equal(t, "that the origin is ejected, as "+s.Reason, s.State == "ejected", c.ejected)
+			if c.ends != "" {
+				equal(t, "failures of an origin that answers", s.Failures, 0)
 			}
 		})
 	}
@@ -158,32 +160,23 @@ func (panicking) Write(p []byte) (int, error)      { return len(p), nil }
 func (panicking) SetReadDeadline(time.Time) error  { return nil }
 func (panicking) SetWriteDeadline(time.Time) error { return nil }
 
-// panickingOrigin is a connection to an origin that panics when it is read.
-func panickingOrigin(t *testing.T) *upstream.Conn {
-	t.Helper()
+// TestPanicsWhileCopying has the loops that run outside of the handler panic.
+// Without their care the test itself would end.
+func TestPanicsWhileCopying(t *testing.T) {
 	addr := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) { br.ReadByte() })
 	g, err := upstream.New(upstream.Config{Origins: origins(t, addr).Servers})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(g.Close)
+	defer g.Close()
 	c, err := g.AcquireTunnel(new(upstream.Tried))
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Conn = panicking{c.Conn}
-	return c
-}
-
-// TestPanicsWhileCopying has the loops that run outside of the handler panic.
-// Without their care the test itself would end.
-func TestPanicsWhileCopying(t *testing.T) {
 	var told atomic.Int32
-	tell := func(any) { told.Add(1) }
-	relay.Join(panicking{}, nil, panickingOrigin(t), time.Minute, &activity{}, new(relay.Ending), tell)
-	if n := told.Load(); n != 2 {
-		t.Errorf("%d panics were told of, want one by each direction of the tunnel", n)
-	}
+	relay.Join(panicking{}, nil, c, time.Minute, &activity{}, new(relay.Ending), func(any) { told.Add(1) })
+	equal(t, "panics that were told of, by two directions of the tunnel", told.Load(), 2)
 }
 
 func TestClosedOriginConnectionsAreNotUsed(t *testing.T) {
@@ -192,16 +185,13 @@ func TestClosedOriginConnectionsAreNotUsed(t *testing.T) {
 	closed := make(chan struct{}, 1)
 	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
 		if _, err := http.ReadRequest(br); err == nil {
-			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			io.WriteString(c, okAnswer)
 			c.Close()
 			closed <- struct{}{}
 		}
 	}))
-	for i := range 20 {
-		got := f.do("POST", "/", strings.NewReader("x"))
-		if got.StatusCode != 200 {
-			t.Fatalf("request %d: got %d", i, got.StatusCode)
-		}
+	for range 20 {
+		f.do("POST", "/", strings.NewReader("x")).is(t, 200)
 		<-closed // a request before that is lost by any proxy that sends once
 	}
 }
@@ -221,25 +211,19 @@ func TestAThousandClients(t *testing.T) {
 		wg.Go(func() {
 			for range 3 {
 				resp, err := f.client.Get(f.url("/"))
-				if err != nil {
-					failed.Add(1)
-					continue
+				if err == nil {
+					io.Copy(io.Discard, resp.Body)
+					resp.Body.Close()
 				}
-				io.Copy(io.Discard, resp.Body)
-				resp.Body.Close()
-				if resp.StatusCode != 200 {
+				if err != nil || resp.StatusCode != 200 {
 					failed.Add(1)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if n := failed.Load(); n != 0 {
-		t.Errorf("%d of %d requests failed", n, 3*clients)
-	}
-	if n := f.active(); n != 0 {
-		t.Errorf("%d places at the origin are still taken", n)
-	}
+	equal(t, "requests that failed", failed.Load(), 0)
+	equal(t, "places at the origin that are still taken", f.active(), 0)
 }
 
 func TestABusyOriginGives503(t *testing.T) {
@@ -252,24 +236,23 @@ func TestABusyOriginGives503(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() { f.get("/") })
 	<-arrived
-	if got := f.get("/"); got.StatusCode != 503 || got.Header.Get("Retry-After") == "" {
-		t.Errorf("got %d", got.StatusCode)
-	}
+	f.get("/").is(t, 503, "\r\nRetry-After: ")
 	close(release)
 	wg.Wait()
 }
 
 // The client gets at least the head: upon an end without a word browsers ask again, POST too.
 func TestABadFirstChunkIsNoEndWithoutAWord(t *testing.T) {
-	o := newRawOrigin(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n")
 	w := &witness{}
-	f := serveTo(t, nil, o.url, w.watch)
+	_, f := serveRaw(t, nil, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", w.watch)
 	got := f.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
-	_, line := w.next(t, 1)
-	if got == "" {
+	if _, line := w.next(t, 1); got == "" {
 		t.Errorf("nothing is answered; logged as %s", line)
 	}
 }
+
+// forged is what an origin says to nobody, so that somebody takes it for the answer.
+const forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
 
 // An origin speaks after its answer, in another record of TLS: nobody's next request may get that.
 func TestAnswersToNobodyOverTLS(t *testing.T) {
@@ -281,20 +264,19 @@ func TestAnswersToNobodyOverTLS(t *testing.T) {
 				packed := &oneWrite{Conn: raw}
 				c := tls.Server(packed, cert.TLS)
 				br := bufio.NewReader(c)
-				for i := 0; ; i++ {
+				for {
 					req, err := http.ReadRequest(br)
 					if err != nil {
 						return
 					}
 					packed.hold = true
-					if req.URL.Path == "/first" && req.Method == "HEAD" {
-						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n")
-						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
-					} else if req.URL.Path == "/first" {
-						io.WriteString(c, okAnswer)
-						io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged")
-					} else {
-						io.WriteString(c, okAnswer)
+					answer := okAnswer
+					if req.Method == "HEAD" {
+						answer = "HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n"
+					}
+					io.WriteString(c, answer)
+					if req.URL.Path == "/first" {
+						io.WriteString(c, forged)
 					}
 					packed.flush()
 				}
@@ -303,16 +285,13 @@ func TestAnswersToNobodyOverTLS(t *testing.T) {
 				c.OriginTLS = cert.Client().Transport.(*http.Transport).TLSClientConfig
 			})
 			f.do(method, "/first", nil)
-			if got := f.get("/second"); got.body != "ok" {
-				t.Errorf("the next request is answered %q", got.body)
-			}
+			equal(t, "the next answer", f.get("/second").body, "ok")
 		})
 	}
 }
 
 // TestABodyThatMayNotBeThereAnswersNobody, however late it comes: a connection on which one may come is not used again.
 func TestABodyThatMayNotBeThereAnswersNobody(t *testing.T) {
-	const forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
 	for name, c := range map[string]struct{ method, head string }{
 		"HEAD":                {"HEAD", "200 OK\r\nContent-Length: 45"},
 		"HEAD in chunks":      {"HEAD", "404 Not Found\r\nTransfer-Encoding: chunked"},
@@ -321,27 +300,17 @@ func TestABodyThatMayNotBeThereAnswersNobody(t *testing.T) {
 		"204":                 {"GET", "204 No Content\r\nContent-Length: 45"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serveTo(t, nil, tcpOrigin(t, func(c2 net.Conn, br *bufio.Reader) {
-				for told := false; ; {
-					req, err := http.ReadRequest(br)
-					if err != nil {
-						return
-					}
-					switch {
-					case told: // late
-						io.WriteString(c2, forged)
-					case req.URL.Path == "/first":
-						told = true
-						io.WriteString(c2, "HTTP/1.1 "+c.head+"\r\n\r\n")
-					default:
-						io.WriteString(c2, okAnswer)
-					}
+			f := serveTo(t, nil, httpOrigin(t, func(n int, req *http.Request) (string, bool) {
+				switch {
+				case n > 0: // late
+					return forged, true
+				case req.URL.Path == "/first":
+					return "HTTP/1.1 " + c.head + "\r\n\r\n", true
 				}
+				return okAnswer, true
 			}))
 			f.do(c.method, "/first", nil)
-			if got := f.get("/second"); got.body != "ok" {
-				t.Errorf("the next request is answered %q", got.body)
-			}
+			equal(t, "the next answer", f.get("/second").body, "ok")
 		})
 	}
 }
@@ -351,9 +320,7 @@ func TestABodyThatMayNotBeThereAnswersNobody(t *testing.T) {
 func TestAHeadCostsNoPort(t *testing.T) {
 	ended := make(chan error, 1)
 	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
-		if _, err := http.ReadRequest(br); err != nil {
-			return
-		}
+		http.ReadRequest(br)
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n")
 		_, err := br.ReadByte()
 		ended <- err
@@ -382,18 +349,4 @@ func (o *oneWrite) Write(p []byte) (int, error) {
 func (o *oneWrite) flush() {
 	o.Conn.Write(o.buf)
 	o.hold, o.buf = false, nil
-}
-
-// An empty line before an answer, as old programs send it, and spaces before its code are passed over.
-func TestAnEmptyLineBeforeAnAnswer(t *testing.T) {
-	for _, says := range []string{"\r\n" + okAnswer, "HTTP/1.1  200 OK\r\nContent-Length: 2\r\n\r\nok"} {
-		o := newRawOrigin(t, says)
-		f := serveTo(t, nil, o.url)
-		if got := f.get("/"); got.StatusCode != 200 {
-			t.Errorf("%q: got %d", says, got.StatusCode)
-		}
-		if n := f.front.Origins()[0].Origins[0].Failures; n > 0 {
-			t.Errorf("%q: and counts %d failures", says, n)
-		}
-	}
 }

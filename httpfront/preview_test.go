@@ -45,14 +45,9 @@ func TestPreviews(t *testing.T) {
 		{"GET", "room=tickets&force_queue=true", "", "<p>tickets fifo 0 Sold"}, // the one that was tried is not kept
 	} {
 		got := send(t, client, tt.method, at+"/preview?"+tt.query, strings.NewReader(tt.body))
-		h := got.Header
-		if got.StatusCode != 200 || !strings.Contains(got.body, tt.want) {
-			t.Errorf("%s %s: %d\n%.300s\nwant %s", tt.method, tt.query, got.StatusCode, got.body, tt.want)
-		}
-		if h.Get("Set-Cookie") != "" || h.Get("Refresh") != "" || h.Get(stateField) != "" || h.Get("Cache-Control") != "no-store" ||
-			h.Get("Content-Type") != "text/html; charset=utf-8" || h.Get("Content-Security-Policy") != page.PreviewPolicy {
-			t.Errorf("%s %s: %v", tt.method, tt.query, h)
-		}
+		got.is(t, 200, tt.want, "\r\nCache-Control: no-store\r\n", "\r\nContent-Type: text/html; charset=utf-8\r\n",
+			"\r\nContent-Security-Policy: "+page.PreviewPolicy+"\r\n")
+		lacks(t, tt.query, got.text(), "\r\nSet-Cookie: ", "\r\nRefresh: ", "\r\n"+stateField)
 	}
 }
 
@@ -76,33 +71,29 @@ func TestPreviewsThatAreRefused(t *testing.T) {
 		{"POST", "room=shop", strings.Repeat("a", page.TemplateMax+1), 413, "the template has more than 1048576 bytes"},
 		{"PUT", "room=shop", "a", 405, ""},
 	} {
-		got := send(t, client, tt.method, at+"/preview?"+tt.query, strings.NewReader(tt.body))
-		isText := got.Header.Get("Content-Type") == "text/plain; charset=utf-8"
-		if got.StatusCode != tt.code || !strings.Contains(got.body, tt.want) || got.StatusCode != 405 && !isText {
-			t.Errorf("%s %s: %d %s %v, want %d %s", tt.method, tt.query, got.StatusCode, got.body, got.Header, tt.code, tt.want)
+		got := send(t, client, tt.method, at+"/preview?"+tt.query, strings.NewReader(tt.body)).is(t, tt.code, tt.want)
+		if tt.code != 405 {
+			equal(t, tt.query, got.Header.Get("Content-Type"), "text/plain; charset=utf-8")
 		}
 	}
-	got := send(t, client, "POST", at+"/preview?room=shop", strings.NewReader("--x"), "Content-Type", "multipart/form-data; boundary=x")
-	if got.StatusCode != 415 || !strings.Contains(got.body, "--data-binary") {
-		t.Errorf("a form: %d %s", got.StatusCode, got.body)
-	}
+	form := []string{"Content-Type", "multipart/form-data; boundary=x"}
+	send(t, client, "POST", at+"/preview?room=shop", strings.NewReader("--x"), form...).is(t, 415, "--data-binary")
 }
 
 func TestPreviewsTellOfUnknownNames(t *testing.T) {
 	at, client := previews(t, newRoom(never).settings), newClient(t)
-	resp := send(t, client, "POST", at+"/preview", strings.NewReader("{{waitTime}}\n{{positon}} {{a\"☁}}"))
-	got := resp.Header.Values("Ropeline-Template-Warning")
-	if resp.StatusCode != 200 || len(got) != 2 || got[0] != `line 2: "positon" is not known here and shows nothing; did you mean "position"?` {
-		t.Errorf("%d %q\n%s", resp.StatusCode, got, resp.body)
+	warnings := func(template string) []string {
+		return send(t, client, "POST", at+"/preview", strings.NewReader(template)).is(t, 200).Header.Values("Ropeline-Template-Warning")
+	}
+	got := warnings("{{waitTime}}\n{{positon}} {{a\"☁}}")
+	if len(got) != 2 || got[0] != `line 2: "positon" is not known here and shows nothing; did you mean "position"?` {
+		t.Errorf("got %q", got)
 	}
 	var many strings.Builder
 	for i := range 50 {
 		many.WriteString("{{unknown" + strings.Repeat("x", i) + "}}")
 	}
-	resp = send(t, client, "POST", at+"/preview", strings.NewReader(many.String()))
-	if n := len(resp.Header.Values("Ropeline-Template-Warning")); n != 20 {
-		t.Errorf("%d warnings, want 20", n)
-	}
+	equal(t, "warnings of many", len(warnings(many.String())), 20)
 }
 
 // TestPreviewsInABrowser: the built-in page shows and stays still, and a template's

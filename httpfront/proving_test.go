@@ -55,17 +55,14 @@ func TestTheOriginGetsOurProofAndNoOther(t *testing.T) {
 		} else if c, err := v.Check(t.Context(), values[0]); err != nil || time.Since(c.AdmittedAt).Round(time.Minute) != time.Hour {
 			t.Errorf("%s: %+v, %v", name, c, err)
 		}
-		if with := got[http.CanonicalHeaderKey(strings.ReplaceAll(name, "-", "_"))]; len(with) != 0 {
-			t.Errorf("%s: with underscores, the visitor's reaches the origin: %q", name, with)
-		}
+		underscored := got[http.CanonicalHeaderKey(strings.ReplaceAll(name, "-", "_"))]
+		equal(t, "the visitor's own with underscores", strings.Join(underscored, "|"), "")
 		for _, path := range []string{"/elsewhere", "/"} {
-			if f.get(path, forged...); len(got.Values(name)) != 0 {
-				t.Errorf("%s: %s, of no room, has proofs %q", name, path, got.Values(name))
-			}
+			f.get(path, forged...)
+			equal(t, "a proof for "+path+", of no room", got.Get(name), "")
 		}
-		if f.do("OPTIONS", "/room", nil, append(forged, asksFirst...)...); len(got.Values(name)) != 0 {
-			t.Errorf("%s: a preflight has proofs %q", name, got.Values(name))
-		}
+		f.do("OPTIONS", "/room", nil, append(forged, asksFirst...)...)
+		equal(t, "a proof for a preflight", got.Get(name), "")
 	}
 }
 
@@ -74,56 +71,31 @@ func TestWithoutProofsNobodyElsesReachTheOrigin(t *testing.T) {
 	origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 	f := serve(t, fakeRooms{"/room", newRoom(inside)}, origin, func(c *Config) { c.ProofHeader = "X-Admitted" })
 	f.get("/room", "X-Admitted", "a.b.c", proof.Header, "d.e.f")
-	if got.Get("X-Admitted") != "" || got.Get(proof.Header) != "" {
-		t.Errorf("the origin got %v", got)
-	}
-	if a := f.get(JWKSPath); a.Header.Get("Content-Type") == "application/jwk-set+json" {
-		t.Error("keys of a front that signs nothing")
-	}
+	equal(t, "what the origin got", got.Get("X-Admitted")+got.Get(proof.Header), "")
+	lacks(t, "a front that signs nothing", f.get(JWKSPath).text(), "application/jwk-set+json")
 }
 
 func TestThePublicKeysAreServed(t *testing.T) {
 	signer := newSigner(t)
 	f := serve(t, fakeRooms{"/", newRoom(never)}, http.HandlerFunc(echo), func(c *Config) { c.Proof = signer })
-	a := f.get(JWKSPath)
-	if a.StatusCode != 200 || a.body != string(signer.JWKS()) || a.Header.Get("Content-Type") != "application/jwk-set+json" ||
-		a.Header.Get("Cache-Control") != "public, max-age=60" || len(a.Cookies()) != 0 {
-		t.Errorf("got %d %v %q", a.StatusCode, a.Header, a.body)
-	}
-	if head := f.do("HEAD", JWKSPath, nil); head.StatusCode != 200 || head.body != "" {
-		t.Errorf("HEAD: %d %q", head.StatusCode, head.body)
-	}
-	if post := f.do("POST", JWKSPath, nil); post.StatusCode != 429 {
-		t.Errorf("POST: %d, want the room's answer", post.StatusCode)
-	}
+	a := f.get(JWKSPath).is(t, 200, "\r\nContent-Type: application/jwk-set+json\r\n", "\r\nCache-Control: public, max-age=60\r\n")
+	equal(t, "the keys", a.body, string(signer.JWKS()))
+	lacks(t, "the keys", a.text(), "Set-Cookie")
+	equal(t, "the body for HEAD", f.do("HEAD", JWKSPath, nil).is(t, 200).body, "")
+	f.do("POST", JWKSPath, nil).is(t, 429) // the room's answer
 }
 
 func TestJudgeBringsAProof(t *testing.T) {
 	f := judges(t, fakeRooms{"/room", newRoom(inside)}, func(c *Config) { c.Proof = newSigner(t) })
-	if a := f.Judge(asks("GET", "/room")); a.Proof == "" || a.ProofField != proof.Header {
-		t.Errorf("got %+v", a)
-	}
-	for _, q := range []*Question{asks("GET", "/"), asks("OPTIONS", "/room", asksFirst...)} {
-		if a := f.Judge(q); a.Proof != "" || a.ProofField != proof.Header {
-			t.Errorf("%s %s: %+v", q.Method, q.Target, a)
-		}
+	for of, want := range map[*Question]bool{asks("GET", "/room"): true, asks("GET", "/"): false, asks("OPTIONS", "/room", asksFirst...): false} {
+		a := f.Judge(of)
+		equal(t, of.Method+" "+of.Target+" brings a proof", a.Proof != "", want)
+		equal(t, "its field", a.ProofField, proof.Header)
 	}
 }
 
 func TestProofHeaderIsChecked(t *testing.T) {
 	for _, name := range []string{"Host", "cookie", "Connection", "Content-Length", "Two Words", "X:", "Transfer-Encoding", "Proxy-X", ""} {
-		if isFieldName(name) {
-			t.Errorf("%q may hold proofs", name)
-		}
-	}
-}
-
-func BenchmarkProve(b *testing.B) {
-	f := judges(b, fakeRooms{}, func(c *Config) { c.Proof = newSigner(b) })
-	r, s, p, now := newRequest(), newRoom(nil).Settings(), inside(node.Pass{}, true, time.Time{}).Pass, time.Now()
-	f.prove(r, s, &p, now)
-	b.ReportAllocs()
-	for b.Loop() {
-		f.prove(r, s, &p, now)
+		equal(t, name+" may hold proofs", isFieldName(name), false)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -66,6 +65,15 @@ func (w *witness) next(t *testing.T, n int) (c counted, line string) {
 	return w.count[n-1], w.lines[n-1]
 }
 
+// is fails the test unless that is the outcome of the n-th request, and its line has each of the parts.
+func (w *witness) is(t *testing.T, n int, outcome Outcome, parts ...string) counted {
+	t.Helper()
+	got, line := w.next(t, n)
+	equal(t, "the outcome of "+line, got.outcome, outcome)
+	has(t, "the line", line, parts...)
+	return got
+}
+
 // TestRecordOfEveryOutcome sends a request of each kind and looks at what is told of it.
 func TestRecordOfEveryOutcome(t *testing.T) {
 	decide := func(p node.Pass, known bool, now time.Time) node.Verdict {
@@ -79,7 +87,7 @@ func TestRecordOfEveryOutcome(t *testing.T) {
 	panics := func(node.Pass, bool, time.Time) node.Verdict { panic("no room") }
 	rejects, tries := newRoom(never), newRoom(never)
 	rejects.settings.QueueingMethod, tries.settings.DryRun = room.Reject, true
-	rooms := roomsByPath{"/in": newRoom(enter), "/wait": newRoom(decide), "/reject": rejects, "/try": tries, "/panic": newRoom(panics)}
+	rooms := newTableRooms(map[string]Room{"/in": newRoom(enter), "/wait": newRoom(decide), "/reject": rejects, "/try": tries, "/panic": newRoom(panics)})
 	var w witness
 	f := serve(t, rooms, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -118,30 +126,12 @@ func TestRecordOfEveryOutcome(t *testing.T) {
 		{"GET /in HTTP/1.1\r\nHost a\r\n", Malformed, false, `400 `},
 	} {
 		f.raw(c.request + "\r\n")
-		got, line := w.next(t, i+1)
-		if got.outcome != c.outcome || got.room != (crdt.RoomID{}) != c.room || got.took <= 0 {
-			t.Errorf("%q: counted as %+v, want %v", c.request, got, c.outcome)
-		}
-		if !strings.Contains(line, c.line) || !strings.HasPrefix(line, "127.0.0.1 - - [") || !strings.Contains(line, `"`+c.outcome.String()+`"`) {
-			t.Errorf("%q: logged as %s want %s", c.request, line, c.line)
+		got := w.is(t, i+1, c.outcome, c.line, "127.0.0.1 - - [", `"`+c.outcome.String()+`"`)
+		if got.room != (crdt.RoomID{}) != c.room || got.took <= 0 {
+			t.Errorf("%q: counted as %+v", c.request, got)
 		}
 	}
-	if _, n := f.front.Load(); n != 0 {
-		t.Errorf("%d requests are still being answered", n)
-	}
-}
-
-// roomsByPath has rooms by the first segment of a path.
-type roomsByPath map[string]Room
-
-func (r roomsByPath) Route(_, path string) Room {
-	if i := strings.IndexByte(path[1:], '/'); i > 0 {
-		path = path[:i+1]
-	}
-	if found, ok := r[path]; ok {
-		return found
-	}
-	return nil
+	f.unused()
 }
 
 // TestRecordLastsAsLongAsTheAnswer: what is told of a request is told when its last byte is
@@ -156,27 +146,18 @@ func TestRecordLastsAsLongAsTheAnswer(t *testing.T) {
 		io.WriteString(rw, "end")
 	}), w.watch)
 	c := f.dial()
-	fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	fmt.Fprint(c, plainGet)
 	resp := c.response("GET")
-	b := make([]byte, 5)
-	if _, err := io.ReadFull(resp.Body, b); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, resp.Body, "begin")
 	if conns, n := f.front.Load(); conns != 1 || n != 1 {
 		t.Errorf("%d connections with %d requests, want one of each", conns, n)
 	}
 	w.mu.Lock()
-	if len(w.lines) > 0 {
-		t.Errorf("told before its end: %q", w.lines)
-	}
+	equal(t, "lines that are told before the end", len(w.lines), 0)
 	w.mu.Unlock()
 	close(goOn)
-	if _, err := io.ReadAll(resp.Body); err != nil {
-		t.Fatal(err)
-	}
-	if _, line := w.next(t, 1); !strings.Contains(line, `" 200 8 "`) {
-		t.Errorf("logged as %s", line)
-	}
+	rest(t, resp.Body)
+	w.is(t, 1, Admitted, `" 200 8 "`)
 	f.unused()
 }
 
@@ -189,9 +170,7 @@ func TestRecordOfATunnel(t *testing.T) {
 		t.Errorf("%d requests are under way, want 1", n)
 	}
 	c.Close()
-	if got, line := w.next(t, 1); got.outcome != Admitted || !strings.Contains(line, `" 101 - "`) {
-		t.Errorf("counted as %+v, logged as %s", got, line)
-	}
+	w.is(t, 1, Admitted, `" 101 - "`)
 }
 
 // TestRecordOfAQuestion: requests that other proxies ask about are counted, and have no line:
@@ -200,7 +179,7 @@ func TestRecordOfAQuestion(t *testing.T) {
 	var w witness
 	rejects := newRoom(never)
 	rejects.settings.QueueingMethod = room.Reject
-	f := judges(t, roomsByPath{"/in": newRoom(always), "/wait": newRoom(never), "/reject": rejects}, w.watch)
+	f := judges(t, newTableRooms(map[string]Room{"/in": newRoom(always), "/wait": newRoom(never), "/reject": rejects}), w.watch)
 	for i, c := range []struct {
 		target string
 		want   Outcome
