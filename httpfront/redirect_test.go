@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -24,28 +23,23 @@ func serveRedirect(t *testing.T, change ...func(*Config)) *front {
 func TestRedirectGoesToTheSameAddressWithTLS(t *testing.T) {
 	standard := serveRedirect(t)
 	other := serveRedirect(t, func(c *Config) { c.Redirect.Port = 8443 })
-	for _, c := range []struct{ method, target, host, want string }{
-		{"GET", "/", "shop.example", "shop.example|/"},
-		{"HEAD", "/", "shop.example", "shop.example|/"},
-		{"GET", "/a/b?c=d%20e&f=%2F", "Shop.Example:8080", "shop.example|/a/b?c=d%20e&f=%2F"},
-		{"GET", "/a", "shop.example.", "shop.example|/a"},
-		{"GET", "/a", "192.0.2.1:80", "192.0.2.1|/a"},
-		{"GET", "/a", "[2001:db8::1]:80", "[2001:db8::1]|/a"},
-		{"DELETE", "/a", "shop.example", "shop.example|/a"},
-		{"OPTIONS", "*", "shop.example", "shop.example|/"},
-		{"GET", "http://shop.example/a", "shop.example", "shop.example|/a"},
+	for _, c := range []struct{ method, target, host, toHost, to string }{
+		{"GET", "/", "shop.example", "shop.example", "/"},
+		{"HEAD", "/", "shop.example", "shop.example", "/"},
+		{"GET", "/a/b?c=d%20e&f=%2F", "Shop.Example:8080", "shop.example", "/a/b?c=d%20e&f=%2F"},
+		{"GET", "/a", "shop.example.", "shop.example", "/a"},
+		{"GET", "/a", "192.0.2.1:80", "192.0.2.1", "/a"},
+		{"GET", "/a", "[2001:db8::1]:80", "[2001:db8::1]", "/a"},
+		{"DELETE", "/a", "shop.example", "shop.example", "/a"},
+		{"OPTIONS", "*", "shop.example", "shop.example", "/"},
+		{"GET", "http://shop.example/a", "shop.example", "shop.example", "/a"},
 		// None of these leads to another host.
-		{"GET", "//evil.example/x", "shop.example", "shop.example|/evil.example/x"},
-		{"GET", "/@evil.example", "shop.example", "shop.example|/@evil.example"},
-		{"GET", "/.evil.example", "shop.example", "shop.example|/.evil.example"},
+		{"GET", "//evil.example/x", "shop.example", "shop.example", "/evil.example/x"},
+		{"GET", "/@evil.example", "shop.example", "shop.example", "/@evil.example"},
+		{"GET", "/.evil.example", "shop.example", "shop.example", "/.evil.example"},
 	} {
 		for f, port := range map[*front]string{standard: "", other: ":8443"} {
-			got := f.raw(c.method + " " + c.target + " HTTP/1.1\r\nHost: " + c.host + "\r\nConnection: close\r\n\r\n")
-			host, target, _ := strings.Cut(c.want, "|")
-			if !strings.HasPrefix(got, "HTTP/1.1 308 ") || !strings.Contains(got, "\r\nLocation: https://"+host+port+target+"\r\n") ||
-				!strings.Contains(got, "\r\nCache-Control: no-store\r\n") {
-				t.Errorf("%s %s of %s: got %q", c.method, c.target, c.host, got)
-			}
+			f.send(c.method, c.target, "Host", c.host).is(t, 308, "\r\nLocation: https://"+c.toHost+port+c.to+"\r\n", "\r\nCache-Control: no-store\r\n")
 		}
 	}
 }
@@ -55,7 +49,7 @@ func TestRedirectsHaveABoundOfTheirOwn(t *testing.T) {
 	f := serveRedirect(t, func(c *Config) { c.Limits.Redirects = 1 })
 	f.dial()
 	waitFor(t, "the one place to be taken", func() bool {
-		return strings.HasPrefix(f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "HTTP/1.1 503 ")
+		return strings.HasPrefix(f.raw(lastGet), "HTTP/1.1 503 ")
 	})
 }
 
@@ -74,25 +68,20 @@ func TestRedirectRefusesWhatIsNotInOrder(t *testing.T) {
 		"GET /\rX: y HTTP/1.1\r\nHost: shop.example\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	} {
-		if got := f.raw(request); !strings.HasPrefix(got, "HTTP/1.1 400 ") || strings.Contains(got, "Location") {
-			t.Errorf("%q: got %q", request, got)
-		}
+		got := f.raw(request)
+		answered(t, request, got, 400)
+		lacks(t, request, got, "Location")
 	}
-	if got := f.get("/"); got.StatusCode != 308 {
-		t.Errorf("afterwards: got %d", got.StatusCode)
-	}
+	f.get("/").is(t, 308)
 }
 
 func TestRedirectDoesNotWaitForBodies(t *testing.T) {
 	f := serveRedirect(t)
 	got := f.raw("POST /a HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", bufferSize))
-	if !strings.HasPrefix(got, "HTTP/1.1 308 ") || !strings.Contains(got, "\r\nConnection: close\r\n") {
-		t.Errorf("a body: got %q", got)
-	}
+	answered(t, "a body", got, 308, "\r\nConnection: close\r\n")
 	got = f.raw("POST /a HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 308 ") || strings.Contains(got, "100 Continue") {
-		t.Errorf("Expect: got %q", got)
-	}
+	answered(t, "Expect", got, 308)
+	lacks(t, "Expect", got, "100 Continue")
 }
 
 func TestRedirectAnswersChallenges(t *testing.T) {
@@ -101,43 +90,35 @@ func TestRedirectAnswersChallenges(t *testing.T) {
 			return "token.key", host == "shop.example" && path == challengePath+"token"
 		}
 	})
-	got := f.get(challengePath+"token", "Host", "shop.example:80")
-	if got.StatusCode != 200 || got.body != "token.key" {
-		t.Errorf("got %d %q", got.StatusCode, got.body)
-	}
+	equal(t, "the token", f.get(challengePath+"token", "Host", "shop.example:80").is(t, 200).body, "token.key")
 	for _, c := range [][3]string{
 		{"GET", challengePath + "other", "shop.example"},
 		{"GET", challengePath + "token", "other.example"},
 		{"POST", challengePath + "token", "shop.example"},
 		{"GET", "/.well-known/acme-challenge", "shop.example"},
 	} {
-		if got := f.do(c[0], c[1], nil, "Host", c[2]); got.StatusCode != 308 {
-			t.Errorf("%v: got %d", c, got.StatusCode)
-		}
+		f.do(c[0], c[1], nil, "Host", c[2]).is(t, 308)
 	}
 }
 
 // TestOldTLSIsRefused also shows which protocols are offered.
 func TestOldTLSIsRefused(t *testing.T) {
 	f := serveTLS(t, nil)
-	config := f.client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.NextProtos = []string{"h2", "http/1.1"}
+	dial := func(version uint16, protocols ...string) (protocol string, err error) {
+		c := f.secure(f.dial(), func(c *tls.Config) {
+			c.MinVersion, c.MaxVersion, c.NextProtos = version, version, protocols
+		})
+		defer c.Close()
+		err = c.Handshake()
+		return c.ConnectionState().NegotiatedProtocol, err
+	}
 	for version, want := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
-		config.MinVersion, config.MaxVersion = version, version
-		c, err := tls.Dial("tcp", f.addr, config)
-		if (err == nil) != want {
-			t.Errorf("%s: got %v", tls.VersionName(version), err)
-		}
-		if err == nil {
-			if got := c.ConnectionState().NegotiatedProtocol; got != "http/1.1" {
-				t.Errorf("%s: protocol %q", tls.VersionName(version), got)
-			}
-			c.Close()
+		protocol, err := dial(version, "h2", "http/1.1")
+		if (err == nil) != want || want && protocol != "http/1.1" {
+			t.Errorf("%s: got protocol %q, %v", tls.VersionName(version), protocol, err)
 		}
 	}
-	config.NextProtos = []string{edge.ACMEProtocol}
-	if c, err := tls.Dial("tcp", f.addr, config); err == nil {
-		c.Close()
+	if _, err := dial(tls.VersionTLS13, edge.ACMEProtocol); err == nil {
 		t.Error("a challenge was negotiated, and nobody answers any")
 	}
 }
@@ -145,17 +126,12 @@ func TestOldTLSIsRefused(t *testing.T) {
 // TestChallengesOverTLSEndWithTheHandshake has a certificate authority look.
 func TestChallengesOverTLSEndWithTheHandshake(t *testing.T) {
 	f := serveTLS(t, nil, func(c *Config) { c.TLS.NextProtos = []string{edge.ACMEProtocol} })
-	config := f.client.Transport.(*http.Transport).TLSClientConfig.Clone()
-	config.NextProtos = []string{edge.ACMEProtocol}
-	c, err := tls.Dial("tcp", f.addr, config)
-	if err != nil {
+	c := f.secure(f.dial(), func(c *tls.Config) { c.NextProtos = []string{edge.ACMEProtocol} })
+	if err := c.Handshake(); err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
-	if got := c.ConnectionState().NegotiatedProtocol; got != edge.ACMEProtocol {
-		t.Errorf("protocol %q", got)
-	}
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	equal(t, "the protocol", c.ConnectionState().NegotiatedProtocol, edge.ACMEProtocol)
+	io.WriteString(c, plainGet)
 	if b, _ := io.ReadAll(c); len(b) > 0 {
 		t.Errorf("got %q", b)
 	}
@@ -213,14 +189,9 @@ func FuzzRedirect(f *testing.F) {
 func TestRedirectsAreNoRequestsOfTheSite(t *testing.T) {
 	w := &witness{}
 	f := serveRedirect(t, w.watch)
-	f.raw("GET /a HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n")
+	f.send("GET", "/a", "Host", "shop.example").is(t, 308)
 	f.stop()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, c := range w.count {
-		t.Errorf("a redirect is counted as %v", c.outcome)
-	}
-	for _, l := range w.lines {
-		t.Errorf("a redirect is logged: %s", l)
-	}
+	equal(t, "redirects that are counted or logged", len(w.count)+len(w.lines), 0)
 }

@@ -19,44 +19,33 @@ import (
 func TestWhatMayBeSentAgain(t *testing.T) {
 	const none, some = -1, 5
 	for _, tt := range []struct {
-		method string
-		length int64
-		far    delivery
-		others bool
-		want   bool
+		methods string
+		length  int64
+		far     delivery
+		others  bool
+		want    bool
 	}{
 		// Nothing was sent: anything may go elsewhere, if there is an elsewhere.
-		{"GET", none, undelivered, true, true},
+		{"GET LOCK", none, undelivered, true, true},
 		{"POST", some, undelivered, true, true},
 		{"POST", http1.LengthChunked, undelivered, true, true},
-		{"LOCK", none, undelivered, true, true},
 		{"GET", none, undelivered, false, false},
 		{"POST", some, undelivered, false, false},
 		// Sent on a connection that the origin was closing.
-		{"GET", none, unheard, true, true},
+		{"GET HEAD OPTIONS DELETE PROPFIND", none, unheard, true, true},
 		{"GET", none, unheard, false, true}, // to the same origin, on a new connection
-		{"GET", 0, unheard, true, true},
-		{"HEAD", none, unheard, true, true},
-		{"OPTIONS", none, unheard, true, true},
-		{"PUT", 0, unheard, true, true},
-		{"DELETE", none, unheard, true, true},
-		{"PROPFIND", none, unheard, true, true},
-		{"PUT", some, unheard, true, false},
+		{"GET PUT", 0, unheard, true, true},
+		{"GET PUT", some, unheard, true, false},
 		{"PUT", http1.LengthChunked, unheard, true, false},
-		{"GET", some, unheard, true, false},
-		{"POST", none, unheard, true, false},
+		{"POST PATCH LOCK MOVE BREW", none, unheard, true, false},
 		{"POST", 0, unheard, true, false},
-		{"PATCH", none, unheard, true, false},
-		{"LOCK", none, unheard, true, false},
-		{"MOVE", none, unheard, true, false},
-		{"BREW", none, unheard, true, false},
 		// The origin may have acted on it.
 		{"GET", none, delivered, true, false},
 		{"POST", some, delivered, true, false},
 	} {
-		r := &request{Request: http1.Request{Method: tt.method, Length: tt.length}}
-		if got := r.mayRepeat(tt.far, tt.others); got != tt.want {
-			t.Errorf("%+v: got %v", tt, got)
+		for method := range strings.FieldsSeq(tt.methods) {
+			r := &request{Request: http1.Request{Method: method, Length: tt.length}}
+			equal(t, fmt.Sprintf("%s of %+v", method, tt), r.mayRepeat(tt.far, tt.others), tt.want)
 		}
 	}
 }
@@ -76,27 +65,17 @@ type scripted struct {
 func newScripted(t *testing.T, name, script string) *scripted {
 	s := &scripted{}
 	release := make(chan struct{})
-	s.url = tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
-		for i := 0; ; i++ {
-			req, err := http.ReadRequest(br)
-			if err != nil {
-				return
-			}
-			s.asked.Add(1)
-			io.Copy(io.Discard, req.Body)
-			switch script[min(i, len(script)-1)] {
-			case 'o':
-				fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name)
-			case '1':
-				io.WriteString(c, "HTTP/1.1 20")
-				return
-			case 'h':
-				<-release
-				return
-			default:
-				return
-			}
+	s.url = httpOrigin(t, func(n int, req *http.Request) (string, bool) {
+		s.asked.Add(1)
+		switch script[min(n, len(script)-1)] {
+		case 'o':
+			return fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(name), name), true
+		case '1':
+			return "HTTP/1.1 20", false
+		case 'h':
+			<-release
 		}
+		return "", false
 	})
 	t.Cleanup(func() { close(release) })
 	return s
@@ -108,75 +87,61 @@ func TestRetries(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
-		script  string // "" if nobody listens
-		warm    bool   // after another request on the same connection
-		method  string
+		script  string // "" if nobody listens; if it begins with an answer, on a connection that is there already
+		methods string
 		body    string
 		code    int
 		asked   int32 // how often a got the request
 		elseway bool  // whether b got it
 	}{
-		{"refused", "", false, "GET", "", 200, 0, true},
-		{"refused, with a body", "", false, "POST", "x", 200, 0, true},
-		{"closed on a new connection", "c", false, "GET", "", 502, 1, false},
-		{"closed on a new connection", "c", false, "HEAD", "", 502, 1, false},
-		{"closed on a new connection", "c", false, "PUT", "", 502, 1, false},
-		{"closed on a new connection", "c", false, "POST", "", 502, 1, false},
-		{"closed on an old one", "oc", true, "GET", "", 200, 1, true},
-		{"closed on an old one", "oc", true, "DELETE", "", 200, 1, true},
-		{"closed on an old one", "oc", true, "PROPFIND", "", 200, 1, true},
-		{"closed on an old one", "oc", true, "POST", "", 502, 1, false},
-		{"closed on an old one", "oc", true, "POST", "x", 502, 1, false},
-		{"closed on an old one", "oc", true, "PUT", "x", 502, 1, false},
-		{"half an answer", "o1", true, "GET", "", 502, 1, false},
-		{"no answer", "oh", true, "GET", "", 504, 1, false},
-		{"no answer", "h", false, "GET", "", 504, 1, false},
+		{"refused", "", "GET", "", 200, 0, true},
+		{"refused, with a body", "", "POST", "x", 200, 0, true},
+		{"closed on a new connection", "c", "GET HEAD PUT POST", "", 502, 1, false},
+		{"closed on an old one", "oc", "GET DELETE PROPFIND", "", 200, 1, true},
+		{"closed on an old one", "oc", "POST", "", 502, 1, false},
+		{"closed on an old one", "oc", "POST PUT", "x", 502, 1, false},
+		{"half an answer", "o1", "GET", "", 502, 1, false},
+		{"no answer", "oh", "GET", "", 504, 1, false},
+		{"no answer", "h", "GET", "", 504, 1, false},
 	} {
-		t.Run(tt.name+" "+tt.method, func(t *testing.T) {
-			if strings.HasSuffix(tt.script, "h") {
-				t.Parallel() // it waits
-			}
-			a, b := &scripted{url: nowhere}, newScripted(t, "b", "o")
-			if tt.script != "" {
-				a = newScripted(t, "a", tt.script)
-			}
-			f := serveTo(t, nil, "", func(c *Config) {
-				c.Origins = origins(t, a.url+" weight=1000", b.url)
-				if strings.HasSuffix(tt.script, "h") {
-					c.Timeouts.Origin = 500 * time.Millisecond
+		for method := range strings.FieldsSeq(tt.methods) {
+			t.Run(tt.name+" "+method, func(t *testing.T) {
+				waits := strings.HasSuffix(tt.script, "h")
+				if waits {
+					t.Parallel()
 				}
+				a, b := &scripted{url: nowhere}, newScripted(t, "b", "o")
+				if tt.script != "" {
+					a = newScripted(t, "a", tt.script)
+				}
+				f := serveTo(t, nil, "", func(c *Config) {
+					c.Origins = origins(t, a.url+" weight=1000", b.url)
+					if waits {
+						c.Timeouts.Origin = 500 * time.Millisecond
+					}
+				})
+				if strings.HasPrefix(tt.script, "o") {
+					f.get("/").is(t, 200, "\r\n\r\na")
+					a.asked.Store(0)
+				}
+				if got := f.do(method, "/", strings.NewReader(tt.body)).is(t, tt.code); tt.code == 200 {
+					equal(t, "the answer", got.body, "b")
+				}
+				equal(t, "how often a was asked", a.asked.Load(), tt.asked)
+				if n := b.asked.Load(); n > 0 != tt.elseway || n > 1 {
+					t.Errorf("b was asked %d times, want it to be %v", n, tt.elseway)
+				}
+				equal(t, "places at the origins that are still taken", f.active(), 0)
 			})
-			if tt.warm {
-				if got := f.get("/"); got.body != "a" {
-					t.Fatalf("the first request: got %d %q", got.StatusCode, got.body)
-				}
-				a.asked.Store(0)
-			}
-			got := f.do(tt.method, "/", strings.NewReader(tt.body))
-			if got.StatusCode != tt.code || tt.code == 200 && got.body != "b" {
-				t.Errorf("got %d %q, want %d", got.StatusCode, got.body, tt.code)
-			}
-			if n := a.asked.Load(); n != tt.asked {
-				t.Errorf("a was asked %d times, want %d", n, tt.asked)
-			}
-			if n := b.asked.Load(); n > 0 != tt.elseway || n > 1 {
-				t.Errorf("b was asked %d times, want it to be %v", n, tt.elseway)
-			}
-			if n := f.active(); n != 0 {
-				t.Errorf("%d places at the origins are still taken", n)
-			}
-		})
+		}
 	}
 }
 
 // TestAClosedConnectionOfTheOnlyOrigin is sent again to it, on a new one.
 func TestAClosedConnectionOfTheOnlyOrigin(t *testing.T) {
-	a := newScripted(t, "a", "oc")
-	f := serveTo(t, nil, a.url)
-	for i := range 4 {
-		if got := f.get("/"); got.StatusCode != 200 {
-			t.Fatalf("request %d: got %d", i, got.StatusCode)
-		}
+	f := serveTo(t, nil, newScripted(t, "a", "oc").url)
+	for range 4 {
+		f.get("/").is(t, 200)
 	}
 	if s := f.front.Origins()[0].Origins[0]; s.Failures != 0 || s.State != "in" {
 		t.Errorf("closing connections that are not in use is no failure: %+v", s)
@@ -184,13 +149,9 @@ func TestAClosedConnectionOfTheOnlyOrigin(t *testing.T) {
 }
 
 func TestRetriesCanBeTurnedOff(t *testing.T) {
-	a := newScripted(t, "a", "oc")
-	f := serveTo(t, nil, a.url, func(c *Config) { c.Retries = -1 })
-	for _, want := range []int{200, 502} {
-		if got := f.get("/"); got.StatusCode != want {
-			t.Errorf("got %d, want %d", got.StatusCode, want)
-		}
-	}
+	f := serveTo(t, nil, newScripted(t, "a", "oc").url, func(c *Config) { c.Retries = -1 })
+	f.get("/").is(t, 200)
+	f.get("/").is(t, 502)
 }
 
 func TestUploadsGoElsewhereWhole(t *testing.T) {
@@ -203,30 +164,24 @@ func TestUploadsGoElsewhereWhole(t *testing.T) {
 		c.Origins.Servers = append(c.Origins.Servers, origins(t, nowhere+" weight=1000").Servers...)
 	})
 	for range 2 {
-		if got := f.do("POST", "/", zeros(size)); got.body != fmt.Sprint(size, nil) {
-			t.Errorf("got %d %q", got.StatusCode, got.body)
-		}
+		equal(t, "the answer", f.do("POST", "/", zeros(size)).is(t, 200).body, fmt.Sprint(size, nil))
 	}
-	if s := f.front.Origins()[0].Origins[1]; s.Failures != 2 {
-		t.Errorf("the dead origin is %+v", s)
-	}
+	equal(t, "failures of the dead origin", f.front.Origins()[0].Origins[1].Failures, 2)
 }
 
 func TestUpgradesGoElsewhere(t *testing.T) {
 	f := serveTo(t, nil, "", func(c *Config) {
 		c.Origins = origins(t, nowhere+" weight=1000", socketOrigin(t))
 	})
-	if _, resp := f.upgrade("/"); resp.StatusCode != 101 {
-		t.Errorf("got %d", resp.StatusCode)
-	}
+	_, resp := f.upgrade("/")
+	equal(t, "the code", resp.StatusCode, 101)
 }
 
 // TestRoutesHaveOriginsAndLimitsOfTheirOwn looks at where requests end up.
 func TestRoutesHaveOriginsAndLimitsOfTheirOwn(t *testing.T) {
 	site := func(name string) string { return newScripted(t, name, "o").url }
-	vip := newRoom(letIn)
 	also := []room.Route{{Host: "tickets.example"}, {Path: "/seats"}}
-	f := serveTo(t, fakeRooms{path: "/tickets/vip", room: vip}, site("rest"), func(c *Config) {
+	f := serveTo(t, fakeRooms{path: "/tickets/vip", room: newRoom(letIn)}, site("rest"), func(c *Config) {
 		c.Limits.Body = 5
 		c.Routes = []Route{
 			{Name: "tickets", Path: "/tickets", Also: also, Origins: origins(t, site("tickets"))},
@@ -269,29 +224,23 @@ func TestRoutesHaveOriginsAndLimitsOfTheirOwn(t *testing.T) {
 	for _, g := range f.front.Origins() {
 		names = append(names, g.Name)
 	}
-	if got := strings.Join(names, ","); got != ",tickets,vip,shop" {
-		t.Errorf("the status names %s", got)
-	}
+	equal(t, "names in the status", strings.Join(names, ","), ",tickets,vip,shop")
 }
 
 // TestFailuresCarryAnID finds the same id in the answer and in the log.
 func TestFailuresCarryAnID(t *testing.T) {
 	var log lockedLog
 	f := serveTo(t, nil, tcpOrigin(t, func(net.Conn, *bufio.Reader) {}), func(c *Config) { c.Logger = log.logger() })
-	page := f.get("/", "Accept", "text/html")
-	program := f.get("/", "Accept", "application/json")
-	for _, got := range []reply{page, program} {
+	ids := map[string]bool{}
+	for _, accept := range []string{"text/html", "application/json"} {
+		got := f.get("/", "Accept", accept)
 		id := got.Header.Get("X-Request-Id")
-		if len(id) != 16 || !strings.Contains(got.body, id) || !log.has("request="+id) {
-			t.Errorf("id %q, body %q, log %s", id, got.body, log.text())
-		}
+		equal(t, "the length of the id", len(id), 16)
+		has(t, "the answer", got.body, id)
+		has(t, "the log", log.text(), "request="+id, "origin http://127.0.0.1:", "wait for the response", "status=502")
+		ids[id] = true
 	}
-	if !log.has("origin http://127.0.0.1:") || !log.has("wait for the response") || !log.has("status=502") {
-		t.Errorf("the log says %s", log.text())
-	}
-	if page.Header.Get("X-Request-Id") == program.Header.Get("X-Request-Id") {
-		t.Error("two requests have one id")
-	}
+	equal(t, "ids of two requests", len(ids), 2)
 }
 
 func TestAnOriginThatGoesOutIsLeftAlone(t *testing.T) {
@@ -300,15 +249,12 @@ func TestAnOriginThatGoesOutIsLeftAlone(t *testing.T) {
 		c.Origins = origins(t, a.url, b.url)
 		c.Passive = upstream.Passive{Failures: 2}
 	})
-	failed := 0
+	codes := map[int]int{}
 	for range 20 {
-		if got := f.get("/"); got.StatusCode != 200 {
-			failed++
-		}
+		codes[f.get("/").StatusCode]++
 	}
-	if failed != 2 || a.asked.Load() != 2 {
-		t.Errorf("%d requests failed, a was asked %d times, want 2", failed, a.asked.Load())
-	}
+	equal(t, "answers by their codes", fmt.Sprint(codes), "map[200:18 502:2]")
+	equal(t, "how often a was asked", a.asked.Load(), 2)
 	if s := f.front.Origins()[0].Origins[0]; s.State != "ejected" || s.Reason == "" {
 		t.Errorf("a is %+v", s)
 	}

@@ -2,7 +2,8 @@ package httpfront
 
 import (
 	"errors"
-	"log/slog"
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -58,11 +59,9 @@ func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
 	} {
 		event = tt.event
 		got := f.get("/", "Accept", tt.accept, "Accept-Language", tt.language)
-		if !strings.Contains(got.body, tt.want) {
-			t.Errorf("%+v: got\n%.400s", tt, got.body)
-		}
-		if csp := got.Header.Get("Content-Security-Policy"); tt.accept == "text/html" && !strings.HasSuffix(csp, "frame-ancestors 'self' https://partner.example") {
-			t.Errorf("%+v: policy %q", tt, csp)
+		has(t, fmt.Sprint(tt), got.body, tt.want)
+		if tt.accept == "text/html" {
+			has(t, fmt.Sprint(tt), got.text(), "frame-ancestors 'self' https://partner.example\r\n")
 		}
 	}
 
@@ -71,10 +70,8 @@ func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
 	configure(t, f.front, r.settings)
 	event = "sale"
 	got := f.get("/", "Accept", "application/json", "Accept-Language", "")
-	if got.Header.Get("Content-Type") != "text/html; charset=utf-8" || !strings.Contains(got.body, `<html lang="en-US"`) || strings.Contains(got.body, "sold out") ||
-		!strings.HasSuffix(got.Header.Get("Content-Security-Policy"), "frame-ancestors 'self'") {
-		t.Errorf("new settings without JSON: %v\n%.400s", got.Header, got.body)
-	}
+	got.is(t, 200, "\r\nContent-Type: text/html; charset=utf-8\r\n", `<html lang="en-US"`, "frame-ancestors 'self'\r\n")
+	lacks(t, "new settings without JSON", got.body, "sold out")
 }
 
 func TestRoomsThatWereNotConfiguredHaveTheBuiltInPage(t *testing.T) {
@@ -83,9 +80,8 @@ func TestRoomsThatWereNotConfiguredHaveTheBuiltInPage(t *testing.T) {
 	other := newRoom(never)
 	other.settings.Name, other.settings.Front.Message = "other", "Not mine"
 	configure(t, f.front, other.settings)
-	if got := f.get("/"); !strings.Contains(got.body, "<main") || strings.Contains(got.body, "Not mine") {
-		t.Errorf("got %s", got.body)
-	}
+	got := f.get("/").is(t, 200, "<main")
+	lacks(t, "another room's page", got.body, "Not mine")
 }
 
 // TestWhatTheFrontCannotUse: mistakes are all told, with the field, and change
@@ -104,7 +100,7 @@ func TestWhatTheFrontCannotUse(t *testing.T) {
 		CustomPage: "<p>\n{{> other}}", Language: "tlh-KX", Message: "a\x00b", FrameAncestors: []string{"'none'", "'self'"},
 	}
 	bad.Events = []room.Event{{Name: "a"}, {Name: "b", CustomPage: &broken}}
-	err := f.front.Configure(bad)
+	told := reasons(f.front.Configure(bad))
 	for field, want := range map[string]string{
 		"rules[1].expression":        "line 2, column 3: there is no field http.request.path; did you mean http.request.uri.path?\n\t  http.request.path eq \"/\"\n\t  ^",
 		"rules[2].expression":        "line 1, column 11: there is no list $offices, nor any other",
@@ -114,44 +110,29 @@ func TestWhatTheFrontCannotUse(t *testing.T) {
 		"message":                    "control character",
 		"frame-ancestors":            "'none' stands alone",
 	} {
-		if got := reasonOf(err, field); !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q", field, got, want)
-		}
+		has(t, field, told[field], want)
 	}
-	if n := len(fieldErrors(err)); n != 7 {
-		t.Errorf("%d mistakes are told, want 7: %v", n, err)
-	}
-	if got := f.get("/"); !strings.Contains(got.body, "Before") {
-		t.Errorf("settings that were refused have changed something: %s", got.body)
-	}
+	equal(t, "mistakes that are told", len(told), 7)
+	f.get("/").is(t, 200, "Before") // what is refused changes nothing
 	if CheckRoom(&bad, nil) == nil || CheckRoom(&r.settings, nil) != nil {
 		t.Error("CheckRoom does not agree with Configure")
 	}
 }
 
-// fieldErrors returns the parts of an error.
-func fieldErrors(err error) (all []*room.FieldError) {
-	if e, ok := err.(*room.FieldError); ok {
-		return []*room.FieldError{e}
-	}
+// reasons are the mistakes of an error, by their fields.
+func reasons(err error) map[string]string {
+	all := map[string]string{}
 	switch e := err.(type) {
+	case *room.FieldError:
+		all[e.Field] = e.Reason()
 	case interface{ Unwrap() []error }:
 		for _, part := range e.Unwrap() {
-			all = append(all, fieldErrors(part)...)
+			maps.Copy(all, reasons(part))
 		}
 	case interface{ Unwrap() error }:
-		all = fieldErrors(e.Unwrap())
+		return reasons(e.Unwrap())
 	}
 	return all
-}
-
-func reasonOf(err error, field string) string {
-	for _, e := range fieldErrors(err) {
-		if e.Field == field {
-			return e.Reason()
-		}
-	}
-	return ""
 }
 
 func TestUnknownVariablesAreLoggedOnce(t *testing.T) {
@@ -164,19 +145,9 @@ func TestUnknownVariablesAreLoggedOnce(t *testing.T) {
 	for range 3 {
 		f.get("/")
 	}
-	const text = "a template names something that is not known"
-	if n := strings.Count(log.text(), text); n != 2 {
-		t.Errorf("%d warnings, want 2:\n%s", n, log.text())
-	}
-	for _, want := range []string{
-		"level=" + slog.LevelWarn.String(),
-		"room=shop setting=custom-page-html line=1 name=shop",
-		"room=shop setting=events[0].custom-page-html line=2 name=positon did_you_mean=position",
-	} {
-		if !log.has(want) {
-			t.Errorf("the log has no %q:\n%s", want, log.text())
-		}
-	}
+	equal(t, "warnings", strings.Count(log.text(), "a template names something that is not known"), 2)
+	has(t, "the log", log.text(), "level=WARN", "room=shop setting=custom-page-html line=1 name=shop",
+		"room=shop setting=events[0].custom-page-html line=2 name=positon did_you_mean=position")
 }
 
 func TestPagesByName(t *testing.T) {
@@ -184,9 +155,8 @@ func TestPagesByName(t *testing.T) {
 	page := "a page"
 	r.settings.Events = []room.Event{{Name: "sale", CustomPage: &page}, {Name: "quiet"}}
 	f := judges(t, fakeRooms{})
-	if _, err := f.Page("shop", ""); err == nil || !strings.Contains(err.Error(), "there are none") {
-		t.Errorf("without rooms: %v", err)
-	}
+	_, err := f.Page("shop", "")
+	has(t, "without rooms", fmt.Sprint(err), "there are none")
 	configure(t, f, r.settings)
 	ofRoom, err := f.Page("shop", "")
 	ofEvent, eventErr := f.Page("shop", "sale")
@@ -204,8 +174,7 @@ func TestPagesByName(t *testing.T) {
 		{"shoe", "", `there is no room "shoe"; there are other, shop`},
 		{"shop", "quiet", `no event "quiet" with a page of its own; there are sale`},
 	} {
-		if _, err := f.Page(tt.room, tt.event); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("page of %+v: %v", tt, err)
-		}
+		_, err := f.Page(tt.room, tt.event)
+		has(t, fmt.Sprint(tt), fmt.Sprint(err), tt.want)
 	}
 }

@@ -70,7 +70,7 @@ func TestRulesSeeTheRequest(t *testing.T) {
 		})
 		got := f.do(tt.method, tt.path, nil, tt.header...)
 		if passed := got.Header.Get(stateField) == ""; passed != tt.want || (r.bypassed.Load() == 1) != tt.want {
-			t.Errorf("%s: %s %s %q passed %v, counted %d", tt.rule, tt.method, tt.path, tt.header, passed, r.bypassed.Load())
+			t.Errorf("%+v: passed %v, counted %d", tt, passed, r.bypassed.Load())
 		}
 		f.stop()
 	}
@@ -86,9 +86,7 @@ func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 		"no header": trustLoopback,
 	} {
 		f := configured(t, ruled(`ip.src.country eq "DE"`), change)
-		if got := f.get("/", "X-Country", "DE"); got.Header.Get(stateField) != "waiting" {
-			t.Errorf("%s: got %d %q", name, got.StatusCode, got.body)
-		}
+		equal(t, name, f.get("/", "X-Country", "DE").Header.Get(stateField), stateWaiting)
 	}
 }
 
@@ -108,14 +106,10 @@ func TestNobodyWhoAsksChoosesACountry(t *testing.T) {
 		r := ruled(`ip.src.country eq "CH"`)
 		f := judges(t, fakeRooms{"/", r}, c.change)
 		configure(t, f, r.settings)
-		if a := f.Judge(asks("GET", "/", c.sends, "CH")); a.Outcome != c.want {
-			t.Errorf("%s: %v, want %v", name, a.Outcome, c.want)
-		}
 		q := asks("GET", "/", c.sends, "CH")
+		f.Judge(q).is(t, c.want, name)
 		q.Peer = netip.MustParseAddr("203.0.113.9")
-		if a := f.Judge(q); a.Outcome != Queued {
-			t.Errorf("%s, of whom nobody trusts: %v", name, a.Outcome)
-		}
+		f.Judge(q).is(t, Queued, name, "of whom nobody trusts")
 	}
 }
 
@@ -132,17 +126,13 @@ func TestABypassLeavesNoTrace(t *testing.T) {
 	cookie := strings.SplitN(f.get("/").Header.Get("Set-Cookie"), ";", 2)[0]
 	asked = 0
 	for _, header := range [][]string{nil, {"Cookie", cookie}, {"Cookie", "ropeline=broken"}} {
-		got := f.get("/free", header...)
-		if got.StatusCode != 200 || !strings.HasPrefix(got.body, "GET /free ") || len(got.Header.Values("Set-Cookie")) != 0 {
-			t.Errorf("%q: got %d %v %q", header, got.StatusCode, got.Header, got.body)
-		}
+		got := f.get("/free", header...).is(t, 200, "\r\n\r\nGET /free ")
+		lacks(t, "an answer that obeys nobody", got.text(), "Set-Cookie")
 	}
-	if asked != 0 || r.bypassed.Load() != 3 {
-		t.Errorf("the room was asked %d times, and counts %d", asked, r.bypassed.Load())
-	}
-	if f.get("/", "Cookie", cookie); asked != 1 || r.bypassed.Load() != 3 {
-		t.Errorf("a request that no rule is about: asked %d times, counts %d", asked, r.bypassed.Load())
-	}
+	equal(t, "how often the room was asked", asked, 0)
+	f.get("/", "Cookie", cookie)
+	equal(t, "how often, of what no rule is about", asked, 1)
+	equal(t, "how many bypassed it", r.bypassed.Load(), 3)
 }
 
 func TestRulesAreTriedInTurn(t *testing.T) {
@@ -153,13 +143,10 @@ func TestRulesAreTriedInTurn(t *testing.T) {
 	for path, want := range map[string]string{
 		"/a": "room=shop rule=0 description=\"rule 0\"", "/b": "room=shop rule=2 description=\"rule 2\"", "/bc": "room=shop rule=3 description=\"rule 3\"",
 	} {
-		if f.get(path); !log.has("level=DEBUG msg=\"a request bypasses its room\" " + want) {
-			t.Errorf("%s: the log has no %s:\n%s", path, want, log.text())
-		}
+		f.get(path)
+		has(t, "the log", log.text(), "level=DEBUG msg=\"a request bypasses its room\" "+want)
 	}
-	if got := f.get("/c"); got.Header.Get(stateField) != "waiting" {
-		t.Errorf("a disabled rule lets pass: %q", got.body)
-	}
+	equal(t, "with a rule that is disabled", f.get("/c").Header.Get(stateField), stateWaiting)
 }
 
 // TestOtherProxiesAreToldOfRules: a question is answered by the rules too, also one
@@ -170,13 +157,10 @@ func TestOtherProxiesAreToldOfRules(t *testing.T) {
 	configure(t, f, r.settings)
 	q := asks("GET", "/free?a", "X-App", "3")
 	for _, q.Cookie = range []string{"", "ropeline=x; Path=/"} {
-		if a := f.Judge(q); a.Outcome != Admitted || a.Cookie != "" {
-			t.Errorf("got %v with cookie %q", a.Outcome, a.Cookie)
-		}
+		equal(t, "the cookie", f.Judge(q).is(t, Admitted).Cookie, "")
 	}
-	if a := f.Judge(asks("GET", "/free", "X-App", "2")); a.Outcome != Queued || r.bypassed.Load() != 2 {
-		t.Errorf("got %v, counted %d", a.Outcome, r.bypassed.Load())
-	}
+	f.Judge(asks("GET", "/free", "X-App", "2")).is(t, Queued)
+	equal(t, "how many bypassed the room", r.bypassed.Load(), 2)
 }
 
 // TestStepsOfAllRules: a request is held against each rule of its room, so that they have a bound together.
@@ -191,7 +175,6 @@ func TestStepsOfAllRules(t *testing.T) {
 	if err := check(2); err != nil {
 		t.Errorf("two rules: %v", err)
 	}
-	if err := check(3); err == nil || !strings.Contains(err.Error(), "4000 are allowed") || !strings.Contains(err.Error(), "rules[2]") {
-		t.Errorf("three rules: error %v, want which is too much", err)
-	}
+
+	has(t, "three rules", fmt.Sprint(check(3)), "4000 are allowed", "rules[2]")
 }

@@ -1,6 +1,8 @@
 package httpfront
 
 import (
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"strconv"
@@ -13,19 +15,32 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// newShared is a front whose room has one visitor inside, with the pass.
-func newShared(t *testing.T, sharing room.Sharing) (c *crowded, pass string) {
-	t.Helper()
-	c = newCrowded(t, room.NewVisitors{})
+// shares has the pass of somebody at the first address be shared as a room says.
+func (c *crowded) shares(sharing room.Sharing, want Outcome) (pass string) {
+	c.t.Helper()
 	s := smallRoom()
 	s.Front.Sharing = sharing
-	configure(t, c.front, s)
-	a := c.ask("192.0.2.1", "")
-	if a.Outcome != Admitted || a.Cookie == "" {
-		t.Fatalf("got %+v", a)
-	}
+	configure(c.t, c.front, s)
+	pass = c.ask("192.0.2.1", "").is(c.t, want).Cookie
 	c.pass(time.Second)
-	return c, a.Cookie
+	return pass
+}
+
+// inside is how many of so many people with one pass are let in, each of whom has an address. The first is.
+func (c *crowded) inside(people int, pass string) (n int) {
+	c.t.Helper()
+	for i := range people {
+		a := c.awaited("192.0.2."+strconv.Itoa(1+i), pass)
+		if i == 0 {
+			a.is(c.t, Admitted, "whose pass it is")
+		}
+		if a.Outcome == Admitted {
+			n++
+		} else if a.is(c.t, Queued); a.Cookie == "" || a.Cookie == pass {
+			c.t.Fatalf("who queues gets %+v", a)
+		}
+	}
+	return n
 }
 
 func TestASharedPassIsWhatTheRoomSays(t *testing.T) {
@@ -41,33 +56,15 @@ func TestASharedPassIsWhatTheRoomSays(t *testing.T) {
 		{room.Sharing{Action: room.SharedQueue, Addresses: 4}, 4, true},
 		{room.Sharing{Action: room.SharedQueue, Addresses: 1}, 1, true},
 	} {
-		c, pass := newShared(t, tt.sharing)
+		c := newCrowded(t, room.NewVisitors{})
+		pass := c.shares(tt.sharing, Admitted)
 		for round := range 3 {
-			inside := 0
-			for i := range people {
-				a := c.ask("192.0.2."+strconv.Itoa(1+i), pass)
-				switch a.Outcome {
-				case Admitted:
-					inside++
-				case Queued:
-					if a.Cookie == "" || a.Cookie == pass {
-						t.Fatalf("%+v: who queues gets %+v", tt.sharing, a)
-					}
-				}
-				if i == 0 && a.Outcome != Admitted {
-					t.Fatalf("%+v: whose pass it is gets %v", tt.sharing, a.Outcome)
-				}
-			}
-			if inside != tt.inside {
-				t.Errorf("%+v, round %d: %d are inside, want %d", tt.sharing, round, inside, tt.inside)
-			}
+			equal(t, fmt.Sprintf("%+v, round %d: inside", tt.sharing, round), c.inside(people, pass), tt.inside)
 			c.pass(10 * time.Second)
 		}
-		if told := c.log.has("a pass is used from more addresses"); told != tt.told || c.log.has("192.0.2.5 ") || tt.told && !c.log.has("192.0.2.0/24") {
+		times := strings.Count(c.log.text(), "a pass is used from more addresses")
+		if times > 1 || times == 1 != tt.told || c.log.has("192.0.2.5 ") || tt.told && !c.log.has("192.0.2.0/24") {
 			t.Errorf("%+v: the log tells\n%s", tt.sharing, c.log.text())
-		}
-		if strings.Count(c.log.text(), "a pass is used") > 1 {
-			t.Errorf("%+v: the log tells it more than once", tt.sharing)
 		}
 	}
 }
@@ -76,30 +73,14 @@ func TestASharedPassIsWhatTheRoomSays(t *testing.T) {
 // while after its turn it is as good as the one that it was exchanged for, and no better.
 func TestAWaitingPassIsSharedLikeItsSession(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{})
-	s := smallRoom()
-	s.Front.Sharing = room.Sharing{Action: room.SharedQueue, Addresses: 4}
-	configure(t, c.front, s)
 	c.fill()
-	w := c.ask("192.0.2.1", "")
-	if w.Outcome != Queued || w.Cookie == "" {
-		t.Fatalf("got %+v", w)
-	}
+	pass := c.shares(room.Sharing{Action: room.SharedQueue, Addresses: 4}, Queued)
 	c.pass(80 * time.Second)
 	for round := range 5 {
-		inside := 0
-		for i := range 50 {
-			if a := c.awaited("192.0.2."+strconv.Itoa(1+i), w.Cookie); a.Outcome == Admitted {
-				inside++
-			}
-		}
-		if inside != 4 {
-			t.Errorf("round %d: %d are inside, want 4", round, inside)
-		}
+		equal(t, fmt.Sprintf("round %d: inside", round), c.inside(50, pass), 4)
 		c.pass(30 * time.Second)
 	}
-	if !c.log.has("a pass is used from more addresses") {
-		t.Errorf("the log tells\n%s", c.log.text())
-	}
+	has(t, "the log", c.log.text(), "a pass is used from more addresses")
 }
 
 func TestSharedPassesAreCounted(t *testing.T) {
@@ -108,45 +89,35 @@ func TestSharedPassesAreCounted(t *testing.T) {
 	f := judges(t, fakeRooms{room: r})
 	configure(t, f, r.settings)
 	req, keys, s := admittedRequest(t, room.Binding{})
-	for i := range 9 {
-		req.via.Client = netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})
+	for _, address := range []string{
+		"192.0.2.0", "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5", "192.0.2.6", "192.0.2.7", "192.0.2.8",
+		"127.0.0.1", "::1", // count for nothing
+	} {
+		req.via.Client = netip.MustParseAddr(address)
 		p := req.openPass(keys, s, nil)
 		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
 	}
-	for _, no := range []string{"127.0.0.1", "::1"} {
-		req.via.Client = netip.MustParseAddr(no)
-		p := req.openPass(keys, s, nil)
-		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
-	}
-	if n := r.shared.Load(); n != 7 {
-		t.Errorf("%d are counted, want 7", n)
-	}
+	equal(t, "how many are counted", r.shared.Load(), 7)
 }
 
 // TestWhoIsOnTheWaySharesNothing has one visitor take a new address every 20 seconds, of
 // both families.
 func TestWhoIsOnTheWaySharesNothing(t *testing.T) {
-	c, pass := newShared(t, room.Sharing{Action: room.SharedQueue, Addresses: 4})
+	c := newCrowded(t, room.NewVisitors{})
+	pass := c.shares(room.Sharing{Action: room.SharedQueue, Addresses: 4}, Admitted)
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 30 {
 		for range 4 {
 			address := "198.51.100." + strconv.Itoa(i)
 			if i%2 == 0 {
-				address = someAddress(netip.PrefixFrom(netip.AddrFrom16([16]byte{0x20, 1, 0xd, 0xb8, 15: byte(0)}), 64), r)
+				address = someAddress(netip.MustParsePrefix("2001:db8::/64"), r)
 			}
-			a := c.ask(address, pass)
-			if a.Outcome != Admitted {
-				t.Fatalf("address %d: %v", i, a.Outcome)
-			}
-			if a.Cookie != "" {
-				pass = a.Cookie
-			}
+			a := c.ask(address, pass).is(t, Admitted, "address", i)
+			pass = cmp.Or(a.Cookie, pass)
 			c.pass(5 * time.Second)
 		}
 	}
-	if c.log.has("a pass is used") {
-		t.Errorf("the log tells\n%s", c.log.text())
-	}
+	lacks(t, "the log", c.log.text(), "a pass is used")
 }
 
 // FuzzPassTable holds the table to one that remembers all, as long as no more passes come
