@@ -29,11 +29,10 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 	var ends []int
 	var want []string
 	for i := range 12 {
-		switch i % 4 {
-		case 1:
+		if i%4 == 1 {
 			all = fmt.Appendf(all, "POST /%d HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s", i, len(body), body)
 			want = append(want, fmt.Sprintf("POST /%d %q", i, body))
-		default:
+		} else {
 			all = fmt.Appendf(all, "GET /%d HTTP/1.1\r\nHost: a\r\nX: %s\r\n\r\n", i, strings.Repeat("x", i*300))
 			want = append(want, fmt.Sprintf("GET /%d \"\"", i))
 		}
@@ -124,27 +123,21 @@ func answerTo(t *testing.T, f *front, head string, warm bool) string {
 	if warm {
 		c.ask("GET", "GET /warm HTTP/1.1\r\nHost: a\r\n\r\n")
 	}
-	if _, err := io.WriteString(c, head); err != nil {
-		t.Fatal(err)
-	}
+	io.WriteString(c, head)
 	resp, err := http.ReadResponse(c.br, nil)
 	if err != nil {
 		return err.Error()
 	}
 	b, err := io.ReadAll(resp.Body)
-	for _, name := range []string{"Date", "X-Request-Id"} {
+	for _, name := range []string{"Date", "X-Request-Id", "Content-Length"} { // the last follows from the body
 		resp.Header.Del(name)
 	}
 	if cookies := resp.Header["Set-Cookie"]; len(cookies) > 0 { // of passes, as sealed, no two are the same
 		cookies[0] = cookies[0][:9] + cookies[0][strings.IndexByte(cookies[0], ';'):]
 	}
-	if i := bytes.Index(b, []byte(`"request":`)); i >= 0 {
-		b = b[:i]
+	for _, id := range []string{`"request":`, "<code>"} {
+		b, _, _ = bytes.Cut(b, []byte(id))
 	}
-	if i := bytes.Index(b, []byte("<code>")); i >= 0 {
-		b = b[:i]
-	}
-	delete(resp.Header, "Content-Length") // follows from the body
 	return fmt.Sprintf("%d %v close %v %q %v", resp.StatusCode, resp.Header, resp.Close, b, err)
 }
 
@@ -167,10 +160,7 @@ func TestNoAnswerDependsOnWhatAConnectionRemembers(t *testing.T) {
 	for name, decide := range map[string]func(node.Pass, bool, time.Time) node.Verdict{"inside": always, "let in": letIn, "waits": never} {
 		for roomed, rooms := range map[string]fakeRooms{"a room": {room: newRoom(decide)}, "no room": {path: "/none", room: newRoom(decide)}} {
 			t.Run(name+" in "+roomed, func(t *testing.T) {
-				now := time.Now()
-				f := serve(t, rooms, http.HandlerFunc(siteOfAllKinds), func(c *Config) {
-					c.Requests, c.AccessLog, c.Clock = deaf{}, deaf{}, func() time.Time { return now }
-				})
+				f := serve(t, rooms, http.HandlerFunc(siteOfAllKinds), at(time.Now()), func(c *Config) { c.Requests, c.AccessLog = deaf{}, deaf{} })
 				answersAlike(t, f)
 			})
 		}
@@ -189,16 +179,13 @@ func TestShutdownEndsWhatIsIdle(t *testing.T) {
 	}))
 	c, idle := f.dial(), f.dial()
 	for range 2 {
-		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-		idle.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		c.ask("GET", plainGet)
+		idle.ask("GET", plainGet)
 	}
 	io.WriteString(c, "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
 	<-arrived
-	stopped := make(chan struct{})
-	go func() { f.stop(); close(stopped) }()
-	if b, err := idle.br.ReadByte(); err != io.EOF { // when it closes what is idle
-		t.Errorf("read %q, %v on an idle connection", b, err)
-	}
+	stopped := f.stops()
+	idle.ends()
 	waitFor(t, "the listener to close", func() bool {
 		c, err := net.Dial("tcp", f.addr)
 		if err == nil {
@@ -207,21 +194,15 @@ func TestShutdownEndsWhatIsIdle(t *testing.T) {
 		return err != nil
 	})
 	close(release)
-	resp := c.response("GET")
-	expect(t, resp.Body, "done")
-	if !resp.Close {
-		t.Error("the client is not told that the connection ends, and would lose its next request")
-	}
-	if b, err := c.br.ReadByte(); err != io.EOF {
-		t.Errorf("read %q, %v after the answer", b, err)
-	}
+	equal(t, "that the client is told that the connection ends, and does not lose its next request", c.read("GET").is(t, 200, "\r\n\r\ndone").Close, true)
+	c.ends()
 	<-stopped
 }
 
 // TestAPanicFailsOneRequest, with an answer, and leaves nothing counted.
 func TestAPanicFailsOneRequest(t *testing.T) {
 	var panics atomic.Bool
-	log := &lockedLog{}
+	var log lockedLog
 	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
 		if panics.CompareAndSwap(true, false) {
 			panic("the test says so")
@@ -229,16 +210,14 @@ func TestAPanicFailsOneRequest(t *testing.T) {
 		return always(p, known, now)
 	})}, http.HandlerFunc(echo), func(c *Config) { c.Requests, c.Logger = deaf{}, log.logger() })
 	c := f.dial()
-	c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	c.ask("GET", plainGet)
 	panics.Store(true)
-	got := c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	if got.StatusCode != http.StatusInternalServerError || !got.Close || !log.has("the test says so") || strings.Contains(got.body, "the test") {
-		t.Errorf("got %d, close %v, log %s", got.StatusCode, got.Close, log.text())
-	}
+	got := c.ask("GET", plainGet).is(t, http.StatusInternalServerError)
+	equal(t, "that the connection closes", got.Close, true)
+	has(t, "the log", log.text(), "the test says so")
+	lacks(t, "the answer", got.body, "the test")
 	f.unused()
-	if got := f.get("/"); got.StatusCode != http.StatusOK {
-		t.Errorf("then: got %d", got.StatusCode)
-	}
+	f.get("/").is(t, 200)
 }
 
 // TestAClientThatGoesAwayLeavesNothing of its request.
@@ -246,7 +225,7 @@ func TestAClientThatGoesAwayLeavesNothing(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(siteOfAllKinds), func(c *Config) { c.Requests = deaf{} })
 	for range 50 {
 		c := f.dial()
-		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		c.ask("GET", plainGet)
 		io.WriteString(c, "GET /long HTTP/1.1\r\nHost: a\r\n\r\n")
 		c.SetLinger(0)
 		c.Close()
@@ -263,10 +242,10 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	var last time.Time
 	for begun := time.Now(); time.Since(begun) < 2*idle; {
 		last = time.Now()
-		c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		c.ask("GET", plainGet)
 	}
-	if _, err := c.br.ReadByte(); err != io.EOF || time.Since(last) < idle {
-		t.Errorf("%v after %v, want the end after %v", err, time.Since(last), idle)
+	if c.ends(); time.Since(last) < idle {
+		t.Errorf("the end comes after %v, want it after %v", time.Since(last), idle)
 	}
 }
 
@@ -286,22 +265,17 @@ func TestFieldsOfAnAnswerStayAsTheyAre(t *testing.T) {
 	} {
 		for dated, date := range map[string]string{"dated": "Date: Mon, 01 Jan 2024 00:00:00 GMT\r\n", "undated": ""} {
 			t.Run(name+", "+dated, func(t *testing.T) {
-				f := serveTo(t, nil, newRawOrigin(t, "HTTP/1.1 200 Tout va bien\r\n"+date+fields+c.says).url)
-				head, _, _ := strings.Cut(f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"), "\r\n\r\n")
+				_, f := serveRaw(t, nil, "HTTP/1.1 200 Tout va bien\r\n"+date+fields+c.says)
+				head, _, _ := strings.Cut(f.raw(lastGet), "\r\n\r\n")
 				if date == "" {
-					first := strings.Index(head, "Date: ")
-					if first < 0 {
-						t.Fatalf("an answer without a date (RFC 9110, 6.6.1): %q", head)
+					before, after, _ := strings.Cut(head, "Date: ")
+					ours, after, _ := strings.Cut(after, "\r\n")
+					if _, err := http.ParseTime(ours); err != nil {
+						t.Errorf("an answer without a date (RFC 9110, 6.6.1): %q, %v", head, err)
 					}
-					end := first + strings.Index(head[first:], "\r\n") + 2
-					if _, err := http.ParseTime(head[first+6 : end-2]); err != nil {
-						t.Error(err)
-					}
-					head = head[:first] + head[end:]
+					head = before + after
 				}
-				if want := "HTTP/1.1 200 Tout va bien\r\n" + date + fields + c.adds + "Connection: close"; head != want {
-					t.Errorf("got\n%s\nwant\n%s", head, want)
-				}
+				equal(t, "the head", head, "HTTP/1.1 200 Tout va bien\r\n"+date+fields+c.adds+"Connection: close")
 			})
 		}
 	}
@@ -310,15 +284,9 @@ func TestFieldsOfAnAnswerStayAsTheyAre(t *testing.T) {
 // TestAnswersAreNotMixedUp: what is sent of an answer is not of the one after it on the connection
 // to the origin, which is given back before.
 func TestAnswersAreNotMixedUp(t *testing.T) {
-	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
-		for {
-			req, err := http.ReadRequest(br)
-			if err != nil {
-				return
-			}
-			name := req.URL.Path[1:]
-			fmt.Fprintf(c, "HTTP/1.1 200 %s\r\nX-Name: %s\r\nContent-Length: %d\r\n\r\n%s", name, name, len(name), name)
-		}
+	f := serveTo(t, nil, httpOrigin(t, func(_ int, req *http.Request) (string, bool) {
+		name := req.URL.Path[1:]
+		return fmt.Sprintf("HTTP/1.1 200 %s\r\nX-Name: %[1]s\r\nContent-Length: %d\r\n\r\n%[1]s", name, len(name)), true
 	}), func(c *Config) { c.Limits.Upstream.Conns = 1 })
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -332,11 +300,7 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				body, err := io.ReadAll(resp.Body)
-				if resp.Status != "200 "+name || resp.Header.Get("X-Name") != name || string(body) != name {
-					t.Errorf("%s is answered with %q, %v, %q, %v", name, resp.Status, resp.Header, body, err)
-					return
-				}
+				equal(t, "the answer to "+name, resp.Status+" "+resp.Header.Get("X-Name")+" "+rest(t, resp.Body), "200 "+name+" "+name+" "+name)
 			}
 		})
 	}
@@ -345,16 +309,13 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 
 // TestEarlyHintsArePassedOn to clients that know of them, without a length (RFC 9110, 8.6).
 func TestEarlyHintsArePassedOn(t *testing.T) {
-	o := newRawOrigin(t, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x\r\nX: 1\r\n"+
+	_, f := serveRaw(t, nil, "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nConnection: x\r\nX: 1\r\n"+
 		"Content-Length: 5\r\nContent-Length: 5, 5\r\n\r\n"+okAnswer)
-	f := serveTo(t, nil, o.url)
 	const hints = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\nHTTP/1.1 200 OK\r\n"
-	if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, hints) {
+	if got := f.raw(lastGet); !strings.HasPrefix(got, hints) {
 		t.Errorf("got %q", got)
 	}
-	if got := f.raw("GET / HTTP/1.0\r\nHost: a\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200 OK\r\n") {
-		t.Errorf("HTTP/1.0: got %q", got)
-	}
+	answered(t, "HTTP/1.0", f.raw("GET / HTTP/1.0\r\nHost: a\r\n\r\n"), 200)
 }
 
 // TestWhoMustWaitIsToldBeforeTheBody: a request is decided about by its head, and answered.
@@ -363,9 +324,9 @@ func TestWhoMustWaitIsToldBeforeTheBody(t *testing.T) {
 	for name, fields := range map[string]string{"short": "Content-Length: 5\r\n", "long": "Content-Length: 5000000\r\n", "chunks": "Transfer-Encoding: chunked\r\n"} {
 		c := f.dial()
 		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+fields+"\r\n")
-		if resp := c.response("POST"); resp.Header.Get(stateField) != stateWaiting || resp.Close != (name == "long") {
-			t.Errorf("%s: got %d %v, close %v", name, resp.StatusCode, resp.Header, resp.Close)
-		}
+		resp := c.response("POST")
+		equal(t, name, resp.Header.Get(stateField), stateWaiting)
+		equal(t, "that the connection closes: "+name, resp.Close, name == "long")
 	}
 }
 
@@ -408,8 +369,6 @@ func TestExpectWithoutABodyKeepsTheConnection(t *testing.T) {
 	c := f.dial()
 	for range 2 {
 		got := c.ask("GET", "GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n")
-		if got.Close {
-			t.Fatal("the connection is closed")
-		}
+		equal(t, "that the connection closes", got.Close, false)
 	}
 }

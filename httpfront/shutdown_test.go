@@ -12,27 +12,30 @@ import (
 	"time"
 )
 
+// stops stops a front, and returns what is closed then.
+func (f *front) stops() <-chan struct{} {
+	stopped := make(chan struct{})
+	go func() { f.stop(); close(stopped) }()
+	return stopped
+}
+
 // TestShutdownServesWhatHasBegun finishes a request whose head was on its way
 // when the front was told to stop, and refuses an upgrade, which would not last.
 func TestShutdownServesWhatHasBegun(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t))
 	var conns []*conn
-	heads := []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", fmt.Sprintf(upgradeHead, "/")}
+	heads := []string{plainGet, fmt.Sprintf(upgradeHead, "/")}
 	for _, head := range heads {
 		c := f.dial()
 		io.WriteString(c, head[:20])
 		conns = append(conns, c)
 	}
 	time.Sleep(50 * time.Millisecond) // until both are being read
-	stopped := make(chan struct{})
-	go func() { f.stop(); close(stopped) }()
+	stopped := f.stops()
 	waitFor(t, "the front to stop", f.front.draining.Load)
 	for i, want := range []int{200, 503} {
 		io.WriteString(conns[i], heads[i][20:])
-		resp := conns[i].response("GET")
-		if resp.StatusCode != want || !resp.Close {
-			t.Errorf("request %d: got %d, close %v, want %d and a close", i, resp.StatusCode, resp.Close, want)
-		}
+		equal(t, "that the connection closes", conns[i].read("GET").is(t, want).Close, true)
 	}
 	<-stopped
 }
@@ -41,17 +44,11 @@ func TestShutdownServesWhatHasBegun(t *testing.T) {
 func TestSoonToStop(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo))
 	kept := f.dial()
-	io.WriteString(kept, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	resp := kept.response("GET")
-	if io.Copy(io.Discard, resp.Body); resp.Close {
-		t.Error("a connection is closed before anybody stops")
-	}
+	equal(t, "that the connection closes before anybody stops", kept.ask("GET", plainGet).Close, false)
 	f.front.Stopping()
 	for name, c := range map[string]*conn{"kept": kept, "new": f.dial()} {
-		io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab")
-		if resp := c.response("POST"); resp.StatusCode != 200 || !resp.Close {
-			t.Errorf("%s: got %d, close %v", name, resp.StatusCode, resp.Close)
-		}
+		got := c.ask("POST", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nab").is(t, 200)
+		equal(t, "that the connection closes: "+name, got.Close, true)
 	}
 }
 
@@ -69,17 +66,14 @@ func TestShutdownLetsOldClientsEnd(t *testing.T) {
 	io.WriteString(c, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
 	resp := c.response("GET")
 	expect(t, resp.Body, "one ")
-	stopped := make(chan struct{})
-	go func() { f.stop(); close(stopped) }()
+	stopped := f.stops()
 	select {
 	case <-stopped:
 		t.Error("stopped in the middle of an answer")
 	case <-time.After(300 * time.Millisecond):
 	}
 	close(release)
-	if rest, err := io.ReadAll(resp.Body); string(rest) != "two" || err != nil {
-		t.Errorf("got %q, %v", rest, err)
-	}
+	equal(t, "what comes then", rest(t, resp.Body), "two")
 	<-stopped
 }
 
@@ -103,9 +97,7 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 	if err := <-failed; err == nil {
 		t.Error("the request was answered although nobody could")
 	}
-	if n := f.active(); n != 0 {
-		t.Errorf("%d requests are still under way", n)
-	}
+	equal(t, "requests that are under way", f.active(), 0)
 }
 
 // TestAFrontThatIsStoppedAtOnceEnds: it may not have begun when it is to end.
@@ -120,10 +112,7 @@ func TestAFrontThatIsStoppedAtOnceEnds(t *testing.T) {
 func TestWhoLingersDoesNotHoldUpAShutdown(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Timeouts.Drain = time.Hour })
 	c := f.dial()
-	io.WriteString(c, "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n")
-	if resp := c.response("GET"); resp.StatusCode != 400 {
-		t.Fatal(resp.StatusCode)
-	}
+	c.ask("GET", "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n").is(t, 400)
 	io.Copy(io.Discard, c.br) // up to where the front says no more, and lingers
 	ctx := t.Context()
 	go func() {
@@ -150,15 +139,10 @@ func TestWebSocketsEndOneAfterAnother(t *testing.T) {
 	for range sockets {
 		c := f.dial()
 		fmt.Fprintf(c, upgradeHead, "/")
-		if resp := c.response("GET"); resp.StatusCode != http.StatusSwitchingProtocols {
-			t.Fatal(resp.StatusCode)
-		}
+		equal(t, "the code", c.response("GET").StatusCode, http.StatusSwitchingProtocols)
 		expect(t, c.br, "\x81\x02hi")
 		go func() {
-			rest, err := io.ReadAll(c.br)
-			if string(rest) != "\x88\x02\x03\xe9" || err != nil {
-				t.Errorf("the last of a WebSocket: %q, %v", rest, err)
-			}
+			equal(t, "the last of a WebSocket", rest(t, c.br), "\x88\x02\x03\xe9")
 			ends <- time.Since(*begun.Load())
 			c.Close()
 		}()
