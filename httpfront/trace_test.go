@@ -2,14 +2,13 @@ package httpfront
 
 import (
 	"bytes"
-	"compress/gzip"
-	"context"
+	"cmp"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -25,8 +24,9 @@ import (
 
 // collected is a collector, with what it was sent.
 type collected struct {
-	t   *testing.T
-	srv *httptest.Server
+	t        *testing.T
+	endpoint string
+	log      lockedLog // of who sends
 
 	mu    sync.Mutex // guards the following
 	spans []*spans.Span
@@ -36,27 +36,17 @@ type collected struct {
 
 func newCollector(t *testing.T) *collected {
 	c := &collected{t: t}
-	c.srv = httptest.NewServer(c)
-	t.Cleanup(c.srv.Close)
+	srv := httptest.NewServer(c)
+	t.Cleanup(srv.Close)
+	c.endpoint = srv.URL
 	return c
 }
 
 // ServeHTTP takes spans.
 func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var body io.Reader = r.Body
-	if r.Header.Get("Content-Encoding") == "gzip" {
-		z, err := gzip.NewReader(body)
-		if err != nil {
-			c.t.Error(err)
-			return
-		}
-		body = z
-	}
-	b, err := io.ReadAll(body)
+	b, err := io.ReadAll(r.Body)
 	var batch collector.ExportTraceServiceRequest
-	if err == nil {
-		err = proto.Unmarshal(b, &batch)
-	}
+	err = errors.Join(err, proto.Unmarshal(b, &batch))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" {
@@ -78,7 +68,7 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // tracer returns a Tracer that sends to c all that it has when stop is called.
 func (c *collected) tracer(sample float64) (t *tracing.Tracer, stop func()) {
 	c.t.Helper()
-	t, err := tracing.New(c.t.Context(), tracing.Config{Endpoint: c.srv.URL, Sample: sample, Node: "a1", Site: "a", Version: "1.2", Logger: testLogger(c.t)})
+	t, err := tracing.New(c.t.Context(), tracing.Config{Endpoint: c.endpoint, Sample: sample, Node: "a1", Site: "a", Version: "1.2", Logger: c.log.logger()})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -96,32 +86,31 @@ func (c *collected) watch(sample float64, rooms Rooms, origin http.Handler, chan
 	}
 }
 
-// of returns the span of a name, and its attributes as text.
-func (c *collected) of(name string) (*spans.Span, string) {
+// span is one that was sent, and its attributes as text.
+type span struct {
+	*spans.Span
+	says string
+}
+
+// of returns the one span of a name.
+func (c *collected) of(name string) span {
 	c.t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var found *spans.Span
+	var found []span
 	for _, s := range c.spans {
-		if s.Name == name && found != nil {
-			c.t.Errorf("there are two spans %s", name)
+		var all []string
+		for _, a := range s.Attributes {
+			all = append(all, a.Key+"="+cmp.Or(a.Value.GetStringValue(), fmt.Sprint(a.Value.GetIntValue())))
 		}
 		if s.Name == name {
-			found = s
+			found = append(found, span{s, strings.Join(all, " ")})
 		}
 	}
-	if found == nil {
-		c.t.Fatalf("there is no span %s among %v", name, c.spans)
+	if len(found) != 1 {
+		c.t.Fatalf("there are %d spans %s among %v, want one", len(found), name, c.spans)
 	}
-	var all []string
-	for _, a := range found.Attributes {
-		v := a.Value.GetStringValue()
-		if v == "" {
-			v = fmt.Sprint(a.Value.GetIntValue())
-		}
-		all = append(all, a.Key+"="+v)
-	}
-	return found, strings.Join(all, " ")
+	return found[0]
 }
 
 // asksCounter says that it had to ask a counter before it lets somebody in.
@@ -133,57 +122,53 @@ func asksCounter(p node.Pass, known bool, now time.Time) node.Verdict {
 	return v
 }
 
+// What visitors say of a trace and of their part in it.
+const (
+	theirTrace = "11111111111111111111111111111111"
+	theirSpan  = "2222222222222222"
+	sampled    = "00-" + theirTrace + "-" + theirSpan + "-01"
+)
+
 // TestTraceOfARequest: one span, with parts for the decision, the call that it made, and the
 // origin, which is told of its own part.
 func TestTraceOfARequest(t *testing.T) {
 	c := newCollector(t)
 	f, end := c.watch(1, fakeRooms{room: newRoom(asksCounter)}, http.HandlerFunc(echo))
-	got := f.get("/a%FFb?secret", "Traceparent", "00-11111111111111111111111111111111-2222222222222222-01", "Tracestate", "x=1", "Cookie", "secret=1")
+	got := f.get("/a%FFb?secret", "Traceparent", sampled, "Tracestate", "x=1", "Cookie", "secret=1")
 	end()
-	request, about := c.of("GET")
-	decision, _ := c.of("decision")
-	call, _ := c.of("counter call")
-	origin, answered := c.of("origin")
-	for _, part := range []*spans.Span{decision, call, origin} {
+	request, origin := c.of("GET"), c.of("origin")
+	for _, part := range []span{c.of("decision"), c.of("counter call"), origin} {
 		if !bytes.Equal(part.ParentSpanId, request.SpanId) || !bytes.Equal(part.TraceId, request.TraceId) ||
 			part.StartTimeUnixNano < request.StartTimeUnixNano || part.EndTimeUnixNano > request.EndTimeUnixNano || part.EndTimeUnixNano <= part.StartTimeUnixNano {
 			t.Errorf("%s is no part of the request: %v of %v", part.Name, part, request)
 		}
 	}
-	if len(request.ParentSpanId) > 0 || hex.EncodeToString(request.TraceId) == strings.Repeat("1", 32) {
+	if len(request.ParentSpanId) > 0 || hex.EncodeToString(request.TraceId) == theirTrace {
 		t.Errorf("a visitor has named the trace: %v", request)
 	}
-	if want := "http.request.method=GET server.address=127.0.0.1 url.path=/a\uFFFDb ropeline.outcome=admitted ropeline.room=shop http.response.status_code=200"; about != want {
-		t.Errorf("the request says %s, want %s", about, want)
-	}
-	if !strings.Contains(answered, "http.response.status_code=200") || request.Kind != spans.Span_SPAN_KIND_SERVER || origin.Kind != spans.Span_SPAN_KIND_CLIENT {
-		t.Errorf("the origin's part says %s", answered)
-	}
-	want := fmt.Sprintf("Traceparent: 00-%x-%x-01\n", request.TraceId, origin.SpanId)
-	if !strings.Contains(got.body, want) || strings.Count(strings.ToLower(got.body), "traceparent") != 1 || strings.Contains(strings.ToLower(got.body), "tracestate") {
-		t.Errorf("the origin was told\n%s\nwant %s", got.body, want)
-	}
-	for _, is := range []string{"ropeline", "1.2", "a1"} {
-		if !strings.Contains(c.about, is) {
-			t.Errorf("%q is not told of who sends: %s", is, c.about)
-		}
-	}
-	if text := fmt.Sprint(c.spans); strings.Contains(text, "secret") {
-		t.Errorf("what a visitor carries is told: %s", text)
-	}
+	equal(t, "the request's part", request.says, "http.request.method=GET server.address=127.0.0.1 url.path=/a\uFFFDb "+
+		"ropeline.outcome=admitted ropeline.room=shop http.response.status_code=200")
+	has(t, "the origin's part", origin.says, "http.response.status_code=200")
+	equal(t, "the kind of a request", request.Kind, spans.Span_SPAN_KIND_SERVER)
+	equal(t, "the kind of the origin's part", origin.Kind, spans.Span_SPAN_KIND_CLIENT)
+	has(t, "the origin", got.body, fmt.Sprintf("Traceparent: 00-%x-%x-01\n", request.TraceId, origin.SpanId))
+	equal(t, "traces that the origin is told of", strings.Count(strings.ToLower(got.body), "traceparent"), 1)
+	lacks(t, "the origin", strings.ToLower(got.body), "tracestate")
+	has(t, "who sends", c.about, "ropeline", "1.2", "a1")
+	lacks(t, "what is told of a visitor", fmt.Sprint(c.spans), "secret")
 }
 
 // TestTraceOfATrustedProxy: its choice counts, and its trace goes on.
 func TestTraceOfATrustedProxy(t *testing.T) {
-	const trace, span = "11111111111111111111111111111111", "2222222222222222"
+	const unsampled = "00-" + theirTrace + "-" + theirSpan + "-00"
 	for _, c := range []struct {
 		sample float64
 		parent string
 		traced bool
 		told   string // to the origin
 	}{
-		{0, "00-" + trace + "-" + span + "-01", true, "00-" + trace},
-		{1, "00-" + trace + "-" + span + "-00", false, "00-" + trace + "-" + span + "-00"},
+		{0, sampled, true, "00-" + theirTrace},
+		{1, unsampled, false, unsampled},
 		{0, "", false, ""},
 		{1, "nonsense", true, "00-"},
 		{0, "nonsense", false, "nonsense"},
@@ -196,17 +181,13 @@ func TestTraceOfATrustedProxy(t *testing.T) {
 		}
 		got := f.get("/", header...)
 		end()
-		if (len(to.spans) > 0) != c.traced {
-			t.Errorf("%+v: %d spans", c, len(to.spans))
-		}
+		equal(t, fmt.Sprintf("%+v: that there are spans", c), len(to.spans) > 0, c.traced)
 		if c.traced && c.sample == 0 {
-			if s, _ := to.of("GET"); hex.EncodeToString(s.TraceId) != trace || hex.EncodeToString(s.ParentSpanId) != span {
-				t.Errorf("%+v: the request's span is %v", c, s)
-			}
+			request := to.of("GET")
+			equal(t, "the request's part", fmt.Sprintf("%x %x", request.TraceId, request.ParentSpanId), theirTrace+" "+theirSpan)
 		}
-		if !strings.Contains(got.body, "Tracestate: x=1\n") || strings.Contains(got.body, "Traceparent: ") != (c.told != "") || !strings.Contains(got.body, c.told) {
-			t.Errorf("%+v: the origin was told\n%s", c, got.body)
-		}
+		has(t, "the origin", got.body, "Tracestate: x=1\n", c.told)
+		equal(t, fmt.Sprintf("%+v: that the origin is told of the trace", c), strings.Contains(got.body, "Traceparent: "), c.told != "")
 	}
 }
 
@@ -216,20 +197,18 @@ func TestTraceOfAnOriginThatFails(t *testing.T) {
 	f, end := c.watch(1, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
 	f.get("/")
 	end()
-	if _, about := c.of("GET"); !strings.Contains(about, "ropeline.outcome=queued") || len(c.spans) != 2 {
-		t.Errorf("of who waits: %s, %v", about, c.spans)
-	}
+	has(t, "who waits", c.of("GET").says, "ropeline.outcome=queued")
+	equal(t, "spans of who waits", len(c.spans), 2)
 
 	c = newCollector(t)
 	f, end = c.watch(1, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 		func(cfg *Config) { cfg.Retries = -1 })
 	f.get("/")
 	end()
-	request, about := c.of("GET")
-	origin, _ := c.of("origin")
-	if !strings.Contains(about, "ropeline.outcome=failed") || !strings.Contains(about, "status_code=502") ||
-		request.Status.Code != spans.Status_STATUS_CODE_ERROR || origin.Status.Code != spans.Status_STATUS_CODE_ERROR {
-		t.Errorf("of an origin that breaks off: %s, %v, %v", about, request, origin)
+	request := c.of("GET")
+	has(t, "an origin that breaks off", request.says, "ropeline.outcome=failed", "status_code=502")
+	for _, part := range []span{request, c.of("origin")} {
+		equal(t, part.Name, part.Status.Code, spans.Status_STATUS_CODE_ERROR)
 	}
 }
 
@@ -239,8 +218,8 @@ func TestTraceOfAHead(t *testing.T) {
 	f, end := c.watch(1, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }))
 	f.do("HEAD", "/", nil)
 	end()
-	if origin, about := c.of("origin"); origin == nil || origin.Status.GetCode() == spans.Status_STATUS_CODE_ERROR {
-		t.Errorf("got %s, %v", about, origin)
+	if origin := c.of("origin"); origin.Status.GetCode() == spans.Status_STATUS_CODE_ERROR {
+		t.Errorf("got %v", origin)
 	}
 }
 
@@ -249,51 +228,33 @@ func TestTraceOfAHead(t *testing.T) {
 func TestTraceOfAQuestion(t *testing.T) {
 	c := newCollector(t)
 	tracer, stop := c.tracer(1)
-	peer := netip.MustParseAddr("192.0.2.1")
-	f := judges(t, fakeRooms{room: newRoom(asksCounter)}, func(cfg *Config) {
-		cfg.Tracer, cfg.TrustedProxies = tracer, []netip.Prefix{netip.PrefixFrom(peer, 32)}
-	})
-	f.Judge(&Question{Peer: peer, Method: "GET", Target: "/", Host: "a", Fields: func(yield func(name, value string) bool) {
-		yield("traceparent", "00-11111111111111111111111111111111-2222222222222222-01")
-	}})
+	f := judges(t, fakeRooms{room: newRoom(asksCounter)}, func(cfg *Config) { cfg.Tracer = tracer })
+	f.Judge(asks("GET", "/", "traceparent", sampled))
 	stop()
-	request, about := c.of("GET")
-	if len(request.ParentSpanId) > 0 || !strings.Contains(about, "ropeline.outcome=admitted") || len(c.spans) != 3 {
-		t.Errorf("got %s, %v", about, c.spans)
-	}
+	request := c.of("GET")
+	has(t, "the request", request.says, "ropeline.outcome=admitted")
+	equal(t, "what it is a part of", len(request.ParentSpanId), 0)
+	equal(t, "spans", len(c.spans), 3)
 }
 
 // TestNothingIsTraced where nobody wants it: what visitors send goes on as it came.
 func TestNothingIsTraced(t *testing.T) {
 	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo))
-	got := f.get("/", "Traceparent", "00-11111111111111111111111111111111-2222222222222222-01", "Tracestate", "x=1")
-	if !strings.Contains(got.body, "Traceparent: 00-1111") || !strings.Contains(got.body, "Tracestate: x=1") {
-		t.Errorf("the origin was told\n%s", got.body)
-	}
+	f.get("/", "Traceparent", sampled, "Tracestate", "x=1").is(t, 200, "Traceparent: "+sampled+"\n", "Tracestate: x=1\n")
 }
 
 // TestACollectorThatFails is told of once, and costs no visitor anything.
 func TestACollectorThatFails(t *testing.T) {
 	c := newCollector(t)
 	c.fails = true
-	var log lockedLog
-	tracer, err := tracing.New(t.Context(), tracing.Config{Endpoint: c.srv.URL + "/", Sample: 1, Logger: log.logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := run(t, tracer.Run)
-	f := serve(t, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo), func(cfg *Config) { cfg.Tracer = tracer })
+	c.endpoint += "/"
+	f, end := c.watch(1, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo))
 	for range 3000 { // more than the queue has places
-		tracer.Begin(time.Now(), nil).End(&tracing.Request{Method: "GET"}, time.Now())
+		f.front.cfg.Tracer.Begin(time.Now(), nil).End(&tracing.Request{Method: "GET"}, time.Now())
 	}
-	if resp := f.get("/"); resp.StatusCode != 200 {
-		t.Errorf("got %d", resp.StatusCode)
-	}
-	f.stop()
-	stop()
-	if n := strings.Count(log.text(), "traces cannot be sent"); n != 1 {
-		t.Errorf("told %d times:\n%s", n, log.text())
-	}
+	f.get("/").is(t, 200)
+	end()
+	equal(t, "how often it is told", strings.Count(c.log.text(), "traces cannot be sent"), 1)
 }
 
 // TestTracersAreChecked refuses what cannot be meant.
@@ -301,7 +262,7 @@ func TestTracersAreChecked(t *testing.T) {
 	for _, cfg := range []tracing.Config{
 		{Endpoint: "http://a", Sample: -0.1}, {Endpoint: "http://a", Sample: 1.1}, {Endpoint: "collector:4318"}, {Endpoint: "grpc://a"}, {Endpoint: "http://"}, {Endpoint: ":"},
 	} {
-		if _, err := tracing.New(context.Background(), cfg); err == nil {
+		if _, err := tracing.New(t.Context(), cfg); err == nil {
 			t.Errorf("%+v is taken", cfg)
 		}
 	}
