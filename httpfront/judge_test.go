@@ -101,7 +101,13 @@ func (f *front) send(method, target string, header ...string) reply {
 	for i := 0; i < len(header); i += 2 {
 		head += header[i] + ": " + header[i+1] + "\r\n"
 	}
-	return whole(f.tb, readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(head+"\r\n"))), method))
+	return f.says(method, head+"\r\n")
+}
+
+// says is what answers bytes on a connection of their own.
+func (f *front) says(method, request string) reply {
+	f.tb.Helper()
+	return whole(f.tb, readResponse(f.tb, bufio.NewReader(strings.NewReader(f.raw(request))), method))
 }
 
 // compareAnswers holds an answer to a question against that of the proxy.

@@ -1,10 +1,12 @@
 package httpfront
 
 import (
+	"bufio"
+	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 // TestAnswersOfOursSaySo: a program, and the script of the built-in page, tell by one
 // field whether the site has answered.
 func TestAnswersOfOursSaySo(t *testing.T) {
+	asItIs := func(*Config) {}
 	starting := func(c *Config) { c.Ready = func() error { return errors.New("the test says so") } }
 	broken := func(c *Config) { c.Origins = origins(t, nowhere) }
 	admits := func(node.Pass, bool, time.Time) node.Verdict { return node.Verdict{Admit: true} }
@@ -26,46 +29,36 @@ func TestAnswersOfOursSaySo(t *testing.T) {
 		change  func(*Config)
 		want    string
 	}{
-		"the site's":      {admits, "GET / HTTP/1.1", nil, "200 "},
-		"waiting":         {never, "GET / HTTP/1.1", nil, "200 waiting"},
-		"sent while so":   {never, "DELETE / HTTP/1.1", nil, "429 waiting"},
-		"too many come":   {queues, "GET / HTTP/1.1", nil, "429 crowded"},
+		"the site's":      {admits, "GET / HTTP/1.1", asItIs, "200 "},
+		"waiting":         {never, "GET / HTTP/1.1", asItIs, "200 waiting"},
+		"sent while so":   {never, "DELETE / HTTP/1.1", asItIs, "429 waiting"},
+		"too many come":   {queues, "GET / HTTP/1.1", asItIs, "429 crowded"},
 		"starting":        {admits, "GET / HTTP/1.1", starting, "503 failed"},
 		"no site":         {admits, "GET / HTTP/1.1", broken, "502 failed"},
-		"not in order":    {admits, "GET / HTTP/1.1\r\nHost: b", nil, "400 refused"},
-		"not even parsed": {admits, "GET /", nil, "400 refused"},
-		"our mistake":     {panics, "GET / HTTP/1.1", nil, "500 refused"},
+		"not in order":    {admits, "GET / HTTP/1.1\r\nHost: b", asItIs, "400 refused"},
+		"not even parsed": {admits, "GET /", asItIs, "400 refused"},
+		"our mistake":     {panics, "GET / HTTP/1.1", asItIs, "500 refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var changes []func(*Config)
-			if c.change != nil {
-				changes = append(changes, c.change)
-			}
 			r := newRoom(c.decide)
 			r.settings.Front.NewVisitors = room.NewVisitors{All: 1}
-			f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), changes...)
+			f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), c.change)
 			configure(t, f.front, r.settings)
 			f.front.frontOf(&r.settings).newVisitors.all.AllowN(time.Now(), 1)
 			for _, accept := range []string{"text/html", "application/json"} {
-				got := f.raw(c.request + "\r\nHost: a\r\nAccept: " + accept + "\r\nConnection: close\r\n\r\n")
-				head, _, _ := strings.Cut(got, "\r\n\r\n")
-				_, state, _ := strings.Cut(head, "\r\nRopeline-State: ")
-				state, _, _ = strings.Cut(state, "\r\n")
-				if len(got) < 12 || got[9:12]+" "+state != c.want {
-					t.Errorf("%s: got %q, want %s", accept, head, c.want)
-				}
+				got := f.says("GET", c.request+"\r\nHost: a\r\nAccept: "+accept+"\r\nConnection: close\r\n\r\n")
+				equal(t, accept, fmt.Sprint(got.StatusCode, " ", got.Header.Get(stateField)), c.want)
 			}
 		})
 	}
 	f := judges(t, fakeRooms{})
 	for range 20 { // all who are turned away in one moment come back at different ones
-		got := string(f.turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"}))
-		_, after, _ := strings.Cut(got, "\r\nRefresh: ")
-		after, _, _ = strings.Cut(after, "\r\n")
-		seconds, err := strconv.Atoi(after)
-		if err != nil || seconds < turnedAwayFor || seconds >= 2*turnedAwayFor || !strings.Contains(got, "\r\nRetry-After: "+after+"\r\n") ||
-			!strings.Contains(got, "\r\nRopeline-State: refused\r\n") {
-			t.Errorf("before a request: got %q", got)
+		away := f.turnedAway(http1.Refusal{Code: http.StatusServiceUnavailable, Reason: "no place"})
+		got := whole(t, readResponse(t, bufio.NewReader(bytes.NewReader(away)), "GET"))
+		after := got.Header.Get("Refresh")
+		got.is(t, 503, "\r\nRetry-After: "+after+"\r\n", "\r\nRopeline-State: refused\r\n")
+		if seconds, err := strconv.Atoi(after); err != nil || seconds < turnedAwayFor || seconds >= 2*turnedAwayFor {
+			t.Errorf("before a request: got %q", away)
 		}
 	}
 }

@@ -17,46 +17,37 @@ func TestFieldsThatAreNoTrailers(t *testing.T) {
 		"X-Sum": true, "Digest": true, "ETag": true, "Server-Timing": true, "Grpc-Status": true, strings.Repeat("x", 200): true,
 		"Content-Length": false, "CONTENT-TYPE": false, "Host": false, "Authorization": false, "Set-Cookie": false, "Cookie": false,
 		"Transfer-Encoding": false, "Trailer": false, "TE": false, "Connection": false, "Proxy-Anything": false, "Proxy-X": false, "Proxy-": false,
-		"X-Forwarded-For": false, "X_Forwarded_For": false, "Forwarded": false, "X-Real-IP": false, "Ropeline-Anything": false,
+		"X-Forwarded-For": false, "X_Forwarded_For": false, "Forwarded": false, "X-Real-IP": false, "Ropeline-Anything": false, "If-Match": false,
 		"cf-waiting-room-command": false, "Cache-Control": false, "WWW-Authenticate": false, "Set_Cookie": false,
 	} {
-		if got := isTrailer([]byte(name)); got != want {
-			t.Errorf("%s: got %v, want %v", name, got, want)
-		}
+		equal(t, name, isTrailer([]byte(name)), want)
 	}
 }
 
 // TestTrailersDoNotSpeakForUs: what only we or trusted proxies may say is not in a
 // trailer either, whatever it is called, whoever sends it.
 func TestTrailersDoNotSpeakForUs(t *testing.T) {
-	o := newRawOrigin(t, okAnswer)
-	f := serveTo(t, nil, o.url, func(c *Config) {
+	o, f := serveRaw(t, nil, okAnswer, trustLoopback, func(c *Config) {
 		c.ProofHeader, c.CountryHeader, c.Edge.ClientIPHeader = "X-Admitted", "CF-IPCountry", "X-Visitor"
-		c.TrustedProxies = loopback
 	})
 	got := f.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n" +
 		"Trailer: x-admitted, X_Admitted, X-Sum, CF-IPCountry, X-Visitor\r\n\r\n" +
 		"0\r\nx-admitted: a.b.c\r\nX_Admitted: a.b.c\r\ncf-ipcountry: CH\r\nX-Visitor: 6.6.6.6\r\nX-Sum: 42\r\n\r\n")
-	if !strings.HasPrefix(got, "HTTP/1.1 200 ") {
-		t.Fatalf("got %q", got)
-	}
-	if body := o.body(); body != "0\r\nX-Sum: 42\r\n\r\n" {
-		t.Errorf("the origin got %q", body)
-	}
-	if head := o.head(); !strings.Contains(head, "\r\nTrailer: X-Sum\r\n") {
-		t.Errorf("announced in %q", head)
-	}
+	answered(t, "the client", got, 200)
+	equal(t, "the body at the origin", o.body(), "0\r\nX-Sum: 42\r\n\r\n")
+	has(t, "the origin", o.head(), "\r\nTrailer: X-Sum\r\n")
 }
 
 // rawOrigin answers each connection's first request with says, and keeps what it
 // was sent, byte by byte.
 type rawOrigin struct {
 	url  string
-	last atomic.Pointer[string]
+	last atomic.Value // of what was sent, a string
 }
 
 func newRawOrigin(t *testing.T, says string) *rawOrigin {
 	o := &rawOrigin{}
+	o.last.Store("")
 	o.url = tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
 		var seen strings.Builder
 		br = bufio.NewReader(io.TeeReader(br, &seen))
@@ -67,27 +58,20 @@ func newRawOrigin(t *testing.T, says string) *rawOrigin {
 		if _, err := io.Copy(io.Discard, req.Body); err != nil {
 			seen.WriteString("!" + err.Error())
 		}
-		s := seen.String()
-		o.last.Store(&s)
+		o.last.Store(seen.String())
 		io.WriteString(c, says)
 	})
 	return o
 }
 
 func (o *rawOrigin) body() string {
-	if s := o.last.Load(); s != nil {
-		_, body, _ := strings.Cut(*s, "\r\n\r\n")
-		return body
-	}
-	return ""
+	_, body, _ := strings.Cut(o.last.Load().(string), "\r\n\r\n")
+	return body
 }
 
 func (o *rawOrigin) head() string {
-	if s := o.last.Load(); s != nil {
-		head, _, _ := strings.Cut(*s, "\r\n\r\n")
-		return head
-	}
-	return ""
+	head, _, _ := strings.Cut(o.last.Load().(string), "\r\n\r\n")
+	return head
 }
 
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
@@ -100,57 +84,43 @@ func TestTrailersOfARequest(t *testing.T) {
 		announced    string
 		want         string // how the body ends at the origin
 	}{
-		"none":            {"", "3\r\nabc\r\n0\r\n\r\n", 200, "", "\r\nabc\r\n0\r\n\r\n"},
-		"announced":       {"Trailer: X-Sum, X-Other\r\nTrailer: Ropeline-X, X-Last\r\n", "3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n", 200, "Trailer: X-Sum, X-Other, X-Last\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
-		"unannounced":     {"", "3\r\nabc\r\n0\r\nx-sum: 42 \r\nX-Two: a\r\nX-Two: b\r\n\r\n", 200, "", "0\r\nx-sum: 42\r\nX-Two: a\r\nX-Two: b\r\n\r\n"},
-		"also in head":    {"X-Sum: head\r\n", "0\r\nX-Sum: 42\r\n\r\n", 200, "X-Sum: head\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
-		"our own name":    {"Trailer: Ropeline-Admitted\r\n", "0\r\nRopeline-Admitted: 1\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
-		"an underscore":   {"", "0\r\nX_Forwarded_For: 6.6.6.6\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
-		"if-match":        {"", "0\r\nIf-Match: \"x\"\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
-		"a length":        {"", "0\r\nContent-Length: 5\r\n\r\n", 200, "", "0\r\n\r\n"},
-		"credentials":     {"", "0\r\nAuthorization: x\r\n\r\n", 200, "", "0\r\n\r\n"},
-		"a forged client": {"", "0\r\nX-Forwarded-For: 6.6.6.6\r\n\r\n", 200, "", "0\r\n\r\n"},
-		"a space":         {"", "0\r\nX Y: 1\r\n\r\n", 400, "", ""},
-		"NUL":             {"", "0\r\nX: a\x00b\r\n\r\n", 400, "", ""},
-		"no colon":        {"", "0\r\nX\r\n\r\n", 400, "", ""},
-		"too many":        {"", "0\r\n" + strings.Repeat("X: 1\r\n", 100+1) + "\r\n", 431, "", ""},
-		"too long":        {"", "0\r\nX: " + strings.Repeat("x", bufferSize) + "\r\n\r\n", 431, "", ""},
+		"none":          {"", "3\r\nabc\r\n0\r\n\r\n", 200, "", "\r\nabc\r\n0\r\n\r\n"},
+		"announced":     {"Trailer: X-Sum, X-Other\r\nTrailer: Ropeline-X, X-Last\r\n", "3\r\nabc\r\n0\r\nX-Sum: 42\r\n\r\n", 200, "Trailer: X-Sum, X-Other, X-Last\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"unannounced":   {"", "3\r\nabc\r\n0\r\nx-sum: 42 \r\nX-Two: a\r\nX-Two: b\r\n\r\n", 200, "", "0\r\nx-sum: 42\r\nX-Two: a\r\nX-Two: b\r\n\r\n"},
+		"also in head":  {"X-Sum: head\r\n", "0\r\nX-Sum: 42\r\n\r\n", 200, "X-Sum: head\r\n", "0\r\nX-Sum: 42\r\n\r\n"},
+		"our own name":  {"Trailer: Ropeline-Admitted\r\n", "0\r\nRopeline-Admitted: 1\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
+		"an underscore": {"", "0\r\nX_Forwarded_For: 6.6.6.6\r\nX-Sum: 42\r\n\r\n", 200, "", "0\r\nX-Sum: 42\r\n\r\n"},
+		"a space":       {"", "0\r\nX Y: 1\r\n\r\n", 400, "", ""},
+		"NUL":           {"", "0\r\nX: a\x00b\r\n\r\n", 400, "", ""},
+		"no colon":      {"", "0\r\nX\r\n\r\n", 400, "", ""},
+		"too many":      {"", "0\r\n" + strings.Repeat("X: 1\r\n", 100+1) + "\r\n", 431, "", ""},
+		"too long":      {"", "0\r\nX: " + strings.Repeat("x", bufferSize) + "\r\n\r\n", 431, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := newRawOrigin(t, okAnswer)
-			f := serveTo(t, nil, o.url)
-			got := f.raw(head + tt.fields + "\r\n" + tt.body)
-			if !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", tt.code)) {
-				t.Fatalf("got %q, want %d", got, tt.code)
-			}
+			o, f := serveRaw(t, nil, okAnswer)
+			answered(t, "the client", f.raw(head+tt.fields+"\r\n"+tt.body), tt.code)
 			if tt.code != 200 {
 				if s := o.body(); strings.HasSuffix(s, "\r\n\r\n") {
 					t.Errorf("the origin took it for whole: %q", s)
 				}
 				return
 			}
-			if !strings.HasSuffix(o.body(), tt.want) || !strings.Contains(o.head()+"\r\n", tt.announced) {
-				t.Errorf("the origin got %q and then %q, want %q and then %q", o.head(), o.body(), tt.announced, tt.want)
-			}
-			if strings.Contains(o.head(), "Trailer:") != strings.HasPrefix(tt.announced, "Trailer:") {
-				t.Errorf("the origin got %q", o.head())
-			}
+			endsIn(t, "the body at the origin", o.body(), tt.want)
+			has(t, "the origin", o.head()+"\r\n", tt.announced)
+			equal(t, "that trailers are announced", strings.Contains(o.head(), "Trailer:"), strings.HasPrefix(tt.announced, "Trailer:"))
 		})
 	}
 }
 
 // TestTrailersInPieces sends each byte alone.
 func TestTrailersInPieces(t *testing.T) {
-	o := newRawOrigin(t, okAnswer)
-	f := serveTo(t, nil, o.url)
+	o, f := serveRaw(t, nil, okAnswer)
 	c := f.dial()
 	for _, b := range []byte("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n") {
 		c.Write([]byte{b})
 	}
 	c.response("POST")
-	if !strings.HasSuffix(o.body(), "\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n") {
-		t.Errorf("the origin got %q", o.body())
-	}
+	endsIn(t, "the body at the origin", o.body(), "\r\n0\r\nX-One: 1\r\nX-Two: 2\r\n\r\n")
 }
 
 // TestTrailersStayWithTheirRequest sends two requests on one connection.
@@ -163,9 +133,7 @@ func TestTrailersStayWithTheirRequest(t *testing.T) {
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Sum: 42\r\n\r\n"+
 		"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	for _, want := range []string{"POSTmap[X-Sum:[42]]", "PUTmap[]", "GETmap[]"} {
-		if got := c.read("POST"); got.body != want {
-			t.Errorf("got %q, want %q", got.body, want)
-		}
+		equal(t, "the answer", c.read("POST").body, want)
 	}
 }
 
@@ -186,22 +154,18 @@ func TestTrailersOfAResponse(t *testing.T) {
 		"endless":       {head + "\r\n3\r\nabc\r\n0\r\n" + strings.Repeat("X: 1\r\n", 16<<10), "\r\n3\r\nabc\r\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := serveTo(t, nil, newRawOrigin(t, tt.says).url)
-			if got := f.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasSuffix(got, tt.want) {
-				t.Errorf("got %q, want it to end in %q", got, tt.want)
-			}
+			_, f := serveRaw(t, nil, tt.says)
+			endsIn(t, "the answer", f.raw(lastGet), tt.want)
 		})
 	}
 }
 
 func TestWhoWantsTrailersIsPassedOn(t *testing.T) {
 	for te, want := range map[string]bool{"trailers": true, "gzip;q=0.5, Trailers": true, "gzip": false, "": false} {
-		o := newRawOrigin(t, okAnswer)
-		f := serveTo(t, nil, o.url)
+		o, f := serveRaw(t, nil, okAnswer)
 		f.raw("GET / HTTP/1.1\r\nHost: a\r\nTE: " + te + "\r\nConnection: TE, close\r\n\r\n")
-		if got := strings.Contains(o.head(), "TE: trailers\r\nConnection: TE\r\n"); got != want || strings.Contains(o.head(), "gzip") {
-			t.Errorf("TE %q: the origin got %q", te, o.head())
-		}
+		equal(t, "that the origin is told of "+te, strings.Contains(o.head(), "TE: trailers\r\nConnection: TE\r\n"), want)
+		lacks(t, "the origin", o.head(), "gzip")
 	}
 }
 
@@ -217,12 +181,9 @@ func TestNoByteWaitsForATrailer(t *testing.T) {
 	defer close(end)
 	f := serveTo(t, nil, url)
 	c := f.dial()
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	io.WriteString(c, plainGet)
 	c.SetReadDeadline(time.Now().Add(2 * time.Second))
-	resp := c.response("GET")
-	if n, err := io.ReadFull(resp.Body, make([]byte, 5)); err != nil {
-		t.Errorf("%d bytes came, %v", n, err)
-	}
+	expect(t, c.response("GET").Body, "hello")
 }
 
 // serveRaw starts a front before a rawOrigin.

@@ -61,19 +61,16 @@ func TestWebSocket(t *testing.T) {
 	// The first bytes come in one packet with the head.
 	fmt.Fprintf(c, upgradeHead+"one ", "/")
 	resp := c.response("GET")
-	if resp.StatusCode != 101 || resp.Header.Get("Connection") != "Upgrade" || resp.Header.Get("Upgrade") != "websocket" ||
-		resp.Header.Get("Sec-WebSocket-Accept") != "k" || resp.Header.Get("X-Hop") != "" || resp.Header.Get("Content-Length") != "" {
-		t.Fatalf("got %d %v", resp.StatusCode, resp.Header)
-	}
+	h := resp.Header
+	got := fmt.Sprint(resp.StatusCode, h["Connection"], h["Upgrade"], h["Sec-Websocket-Accept"], h["X-Hop"], h["Content-Length"])
+	equal(t, "the answer", got, "101 [Upgrade] [websocket] [k] [] []")
 	expect(t, c.br, "hello one ")
 	for range 3 {
 		io.WriteString(c, strings.Repeat("x", 50000))
 		expect(t, c.br, strings.Repeat("x", 50000))
 	}
 	c.CloseWrite()
-	if rest, err := io.ReadAll(c.br); len(rest) != 0 || err != nil {
-		t.Errorf("after the client has ended: got %q, %v", rest, err)
-	}
+	c.ends()
 	f.tunnelsEnd()
 }
 
@@ -90,9 +87,7 @@ func TestRefusedUpgrade(t *testing.T) {
 	c := f.dial()
 	for range 2 {
 		fmt.Fprintf(c, upgradeHead, "/refuse")
-		if got := c.read("GET"); got.StatusCode != 403 || got.body != "no" {
-			t.Fatalf("got %d %q", got.StatusCode, got.body)
-		}
+		equal(t, "the answer", c.read("GET").is(t, 403).body, "no")
 	}
 }
 
@@ -103,27 +98,23 @@ func TestUpgradesThatAreNoneOfOurs(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n",
 	} {
-		c := f.dial()
-		io.WriteString(c, raw)
-		if resp := c.response("GET"); resp.StatusCode != 200 {
-			t.Errorf("%q: got %d, want a plain request at the origin", raw, resp.StatusCode)
-		}
+		f.dial().ask("GET", raw).is(t, 200) // a plain request at the origin
 	}
 }
 
 func TestWaitingVisitorsGetNoUpgrade(t *testing.T) {
 	f := serveTo(t, fakeRooms{room: newRoom(never)}, socketOrigin(t))
-	if _, resp := f.upgrade("/"); resp.StatusCode != 200 || resp.Header.Get("Ropeline-State") != "waiting" {
-		t.Errorf("got %d %v", resp.StatusCode, resp.Header)
-	}
+	_, resp := f.upgrade("/")
+	equal(t, "the answer", fmt.Sprint(resp.StatusCode, " ", resp.Header.Get(stateField)), "200 waiting")
 }
 
 func TestUpgradesCarryThePass(t *testing.T) {
 	f := serveTo(t, fakeRooms{room: newRoom(letIn)}, socketOrigin(t))
 	for path, want := range map[string]int{"/": 101, "/refuse": 403} {
 		_, resp := f.upgrade(path)
-		if k := resp.Cookies(); resp.StatusCode != want || len(k) != 1 || k[0].Name != "ropeline" {
-			t.Errorf("%s: got %d %v, want %d and one pass", path, resp.StatusCode, k, want)
+		equal(t, "the code for "+path, resp.StatusCode, want)
+		if k := resp.Cookies(); len(k) != 1 || k[0].Name != "ropeline" {
+			t.Errorf("%s: got %v, want one pass", path, k)
 		}
 	}
 }
@@ -141,9 +132,7 @@ func TestIdleTunnelsEnd(t *testing.T) {
 		expect(t, c.br, "x")
 	}
 	quiet := time.Now()
-	if _, err := c.br.ReadByte(); err != io.EOF {
-		t.Errorf("got %v, want the end", err)
-	}
+	c.ends()
 	if d := time.Since(quiet); d < idle/2 || d > 4*time.Second {
 		t.Errorf("ended after %v of silence, want about %v", d, idle)
 	}
@@ -152,9 +141,8 @@ func TestIdleTunnelsEnd(t *testing.T) {
 func TestTunnelsAreBounded(t *testing.T) {
 	f := serveTo(t, nil, socketOrigin(t), func(c *Config) { c.Limits.Upstream.Tunnels = 1 })
 	for _, want := range []int{101, 503} {
-		if _, resp := f.upgrade("/"); resp.StatusCode != want {
-			t.Errorf("got %d, want %d", resp.StatusCode, want)
-		}
+		_, resp := f.upgrade("/")
+		equal(t, "the code", resp.StatusCode, want)
 	}
 }
 
@@ -162,14 +150,10 @@ func TestTunnelsAreBounded(t *testing.T) {
 // its answer cannot be written. Nothing of them may be left.
 func TestVisitorsWhoLeaveDuringAnUpgrade(t *testing.T) {
 	asked, gone := make(chan struct{}), make(chan struct{})
-	f := serveTo(t, nil, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
-		if _, err := http.ReadRequest(br); err != nil {
-			return
-		}
+	f := serveTo(t, nil, httpOrigin(t, func(int, *http.Request) (string, bool) {
 		asked <- struct{}{}
 		<-gone
-		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-		io.Copy(io.Discard, br)
+		return "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n", true
 	}))
 	for range 3 {
 		c := f.dial()
@@ -193,19 +177,9 @@ func TestShutdownEndsTunnels(t *testing.T) {
 
 // TestUpgradesCarryNoFieldsOfTheConnection looks at the head that the origin gets.
 func TestUpgradesCarryNoFieldsOfTheConnection(t *testing.T) {
-	o := newRawOrigin(t, okAnswer)
-	f := serveTo(t, nil, o.url)
+	o, f := serveRaw(t, nil, okAnswer)
 	f.dial().ask("GET", "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, X-Gone, X-Forwarded-For\r\nUpgrade: websocket\r\nX-Gone: 1\r\n"+
 		"Proxy-Authorization: 1\r\nKeep_Alive: 1\r\nRopeline-Proof: 1\r\nX-Forwarded-For: 6.6.6.6\r\nX-Stays: 1\r\n\r\n")
-	head := o.head()
-	for _, gone := range []string{"X-Gone", "Proxy-", "Keep_Alive", "Ropeline-Proof", "6.6.6.6"} {
-		if strings.Contains(head, gone) {
-			t.Errorf("%s reached the origin: %q", gone, head)
-		}
-	}
-	for _, stays := range []string{"\r\nUpgrade: websocket\r\n", "\r\nX-Stays: 1\r\n", "\r\nX-Forwarded-For: 127.0.0.1\r\n"} {
-		if !strings.Contains(head, stays) {
-			t.Errorf("%q is missing: %q", stays, head)
-		}
-	}
+	lacks(t, "the origin", o.head(), "X-Gone", "Proxy-", "Keep_Alive", "Ropeline-Proof", "6.6.6.6")
+	has(t, "the origin", o.head(), "\r\nUpgrade: websocket\r\n", "\r\nX-Stays: 1\r\n", "\r\nX-Forwarded-For: 127.0.0.1\r\n")
 }

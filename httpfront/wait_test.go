@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,19 +17,10 @@ func TestNoReloadWhereNobodyIsLetIn(t *testing.T) {
 	r.settings.QueueingMethod = room.Reject
 	f := serve(t, fakeRooms{room: r}, nil)
 	for _, accept := range []string{"text/html", "application/json"} {
-		got := f.get("/", "Accept", accept)
-		for _, name := range []string{"Refresh", "Retry-After", "Set-Cookie"} {
-			if v := got.Header.Values(name); len(v) != 0 {
-				t.Errorf("%s: got %s %q, want none", accept, name, v)
-			}
-		}
-		if got.StatusCode != 200 || got.Header.Get(stateField) != "waiting" {
-			t.Errorf("%s: got %d %v", accept, got.StatusCode, got.Header)
-		}
+		got := f.get("/", "Accept", accept).is(t, 200, stateField+": waiting\r\n")
+		lacks(t, accept, got.text(), "\r\nRefresh: ", "\r\nRetry-After: ", "\r\nSet-Cookie: ")
 	}
-	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"refreshIntervalSeconds":0,`) {
-		t.Errorf("got %s", got.body)
-	}
+	f.get("/", "Accept", "application/json").is(t, 200, `"refreshIntervalSeconds":0,`)
 }
 
 // TestWhatHoldsIsWhatWasDecidedFrom: an event may begin between asking for the
@@ -41,10 +33,7 @@ func TestWhatHoldsIsWhatWasDecidedFrom(t *testing.T) {
 		v.View = view
 		return v
 	})
-	f := serve(t, fakeRooms{room: r}, nil)
-	if got := f.get("/", "Accept", "application/json"); !strings.Contains(got.body, `"queueingMethod":"random"`) {
-		t.Errorf("got %s", got.body)
-	}
+	serve(t, fakeRooms{room: r}, nil).get("/", "Accept", "application/json").is(t, 200, `"queueingMethod":"random"`)
 }
 
 // TestQueueAnswersAreNobodyElses: nothing may keep an answer for another visitor.
@@ -57,9 +46,7 @@ func TestQueueAnswersAreNobodyElses(t *testing.T) {
 			"Content-Language": "en-US", "Refresh": "20", "Retry-After": "20",
 			"Etag": "", "Last-Modified": "", "Expires": "", "X-Content-Type-Options": "nosniff",
 		} {
-			if v := strings.Join(got.Header.Values(name), "|"); v != want {
-				t.Errorf("%s: %s is %q, want %q", accept, name, v, want)
-			}
+			equal(t, accept+": "+name, strings.Join(got.Header.Values(name), "|"), want)
 		}
 	}
 }
@@ -82,9 +69,7 @@ func TestOnlyOurLanguageIsTold(t *testing.T) {
 		r.settings.Front.CustomPage, r.settings.Front.NoJSON = tt.template, tt.noJSON
 		f := configured(t, r)
 		got := f.get("/", "Accept", tt.accept, "Accept-Language", "de")
-		if l := got.Header.Values("Content-Language"); strings.Join(l, "|") != tt.want {
-			t.Errorf("%s, from a template %v: Content-Language is %q, want %q", tt.accept, tt.template != "", l, tt.want)
-		}
+		equal(t, fmt.Sprint(tt), strings.Join(got.Header.Values("Content-Language"), "|"), tt.want)
 	}
 }
 

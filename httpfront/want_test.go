@@ -101,3 +101,11 @@ func rest(tb testing.TB, r io.Reader) string {
 	}
 	return string(b)
 }
+
+// endsIn fails the test unless a text ends so.
+func endsIn(tb testing.TB, what, text, end string) {
+	tb.Helper()
+	if !strings.HasSuffix(text, end) {
+		tb.Errorf("%s: got %.2000q, want it to end in %q", what, text, end)
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"net"
 	"net/http"
-	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -73,21 +72,16 @@ func TestAnswersGoOutInOneWrite(t *testing.T) {
 	const requests = 50
 	for name, r := range map[string]*fakeRoom{"of the site": newRoom(letIn), "of who waits": newRoom(never)} {
 		t.Run(name, func(t *testing.T) {
-			var l *counting
+			l := &counting{}
 			f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "1500") // so that it is one write of the origin
 				w.Write(make([]byte, 1500))
-			}), func(c *Config) {
-				l = &counting{Listener: c.Listener}
-				c.Listener = l
-			})
+			}), func(c *Config) { l.Listener, c.Listener = c.Listener, l })
 			ask := asker(t, f.dial(), "GET / HTTP/1.1\r\nHost: a\r\nAccept: text/html\r\n\r\n")
 			for range requests {
 				ask()
 			}
-			if n := l.writes.Load(); n != requests {
-				t.Errorf("%d writes for %d answers of %s", n, requests, strconv.Quote(name))
-			}
+			equal(t, "writes for so many answers", l.writes.Load(), requests)
 		})
 	}
 }
