@@ -47,9 +47,7 @@ func judges(tb testing.TB, rooms Rooms, change ...func(*Config)) *Front {
 		c(&cfg)
 	}
 	f, err := New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return f
 }
 

@@ -53,9 +53,7 @@ func TestEachRequestIsHeldAgainstLimitsOnce(t *testing.T) {
 				rule := fiveAMinute(func(r *limit.Rule) {
 					r.Expression, r.Action, r.CountingExpression = `http.request.uri.path ne "/warm"`, c.action, c.counts
 				})
-				if err := f.front.FollowLimits([]limit.Rule{rule}, func(limit.ID) Meter { return meter }); err != nil {
-					t.Fatal(err)
-				}
+				noError(t, f.front.FollowLimits([]limit.Rule{rule}, func(limit.ID) Meter { return meter }))
 				answersAlike(t, f)
 				told.forget()
 				meter.asked.Store(0)

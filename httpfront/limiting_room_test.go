@@ -119,9 +119,7 @@ func (c *crowded) limited(decide func(p node.Pass, known bool, now time.Time) no
 	c.t.Helper()
 	r := newRoom(decide)
 	f := judges(c.t, fakeRooms{"/room", r}, func(cfg *Config) { cfg.Clock = func() time.Time { return c.now } })
-	if err := f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)); err != nil {
-		c.t.Fatal(err)
-	}
+	noError(c.t, f.FollowLimits([]limit.Rule{fiveAMinute()}, metersOf(c.core)))
 	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: c.now, LastPoll: c.now}
 	return f, r, asks("GET", "/room", "Cookie", "ropeline="+string(f.cfg.Keys.AppendSeal(nil, waits, "shop.example")))
 }

@@ -188,9 +188,7 @@ func TestCountingByTheResponse(t *testing.T) {
 func (f *front) follow(rules ...limit.Rule) {
 	f.tb.Helper()
 	core := newCore(f.tb, node.CoreConfig{Limits: rules})
-	if err := f.front.FollowLimits(rules, metersOf(core)); err != nil {
-		f.tb.Fatal(err)
-	}
+	noError(f.tb, f.front.FollowLimits(rules, metersOf(core)))
 }
 
 // at is a clock that stands still.
@@ -289,9 +287,7 @@ func TestCheckLimit(t *testing.T) {
 		r.Expression, r.CountingExpression = `http.host eq "a"`, `http.response.code ge 400`
 		r.Characteristics = []string{limit.VisitorID, `http.request.headers["x"]`, "lower(http.host)"}
 	})
-	if err := CheckLimit(&good, nil); err != nil {
-		t.Errorf("got %v", err)
-	}
+	noError(t, CheckLimit(&good, nil))
 	bad := fiveAMinute(func(r *limit.Rule) {
 		r.Expression, r.CountingExpression = `http.response.code eq 1`, `http.response.cod eq 1`
 		r.Characteristics = []string{"ip.src", "http.request.headers"}

@@ -29,9 +29,7 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 		{{ID: 2, Secret: [32]byte{2}}},
 	} {
 		ring, err := pass.NewKeyring(keys[0], keys[1:]...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		rings = append(rings, ring)
 	}
 	var rooms []*room.Settings

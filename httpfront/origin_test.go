@@ -166,14 +166,10 @@ func (panicking) SetWriteDeadline(time.Time) error { return nil }
 func TestPanicsWhileCopying(t *testing.T) {
 	addr := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) { br.ReadByte() })
 	g, err := upstream.New(upstream.Config{Origins: origins(t, addr).Servers})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer g.Close()
 	c, err := g.AcquireTunnel(new(upstream.Tried))
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	c.Conn = panicking{c.Conn}
 	var told atomic.Int32
 	relay.Join(panicking{}, nil, c, time.Minute, &activity{}, new(relay.Ending), func(any) { told.Add(1) })

@@ -17,9 +17,7 @@ func newSigner(tb testing.TB) *proof.Signer {
 	s, err := proof.New(proof.Config{Issuer: "ropeline", Keys: proof.Keys{
 		Signing: proof.PrivateKey{ID: "one", Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))},
 	}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return s
 }
 
@@ -32,9 +30,7 @@ func inside(node.Pass, bool, time.Time) node.Verdict {
 func checker(t *testing.T, f *front) *check.Verifier {
 	t.Helper()
 	v, err := check.New(check.Config{JWKS: []string{f.url(JWKSPath)}, Room: "shop", Issuer: "ropeline", Client: f.client})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return v
 }
 

@@ -127,9 +127,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 func TestChallengesOverTLSEndWithTheHandshake(t *testing.T) {
 	f := serveTLS(t, nil, func(c *Config) { c.TLS.NextProtos = []string{edge.ACMEProtocol} })
 	c := f.secure(f.dial(), func(c *tls.Config) { c.NextProtos = []string{edge.ACMEProtocol} })
-	if err := c.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, c.Handshake())
 	equal(t, "the protocol", c.ConnectionState().NegotiatedProtocol, edge.ACMEProtocol)
 	io.WriteString(c, plainGet)
 	if b, _ := io.ReadAll(c); len(b) > 0 {

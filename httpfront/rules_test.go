@@ -62,9 +62,7 @@ func TestRulesSeeTheRequest(t *testing.T) {
 	} {
 		r := ruled(tt.rule)
 		office, err := expr.AddressList([]string{"192.0.2.0/24"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		f := configured(t, r, func(c *Config) {
 			c.TrustedProxies, c.CountryHeader, c.Lists = loopback, "X-Country", expr.Lists{"office": office}
 		})

@@ -63,9 +63,7 @@ func TestPipelinedRequestsAreAnsweredInOrder(t *testing.T) {
 					t.Fatalf("answer %d is %.60q, want %.60q", i, got.body, want[i])
 				}
 			}
-			if err := <-sent; err != nil {
-				t.Error(err)
-			}
+			noError(t, <-sent)
 		})
 	}
 }

@@ -69,9 +69,7 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *collected) tracer(sample float64) (t *tracing.Tracer, stop func()) {
 	c.t.Helper()
 	t, err := tracing.New(c.t.Context(), tracing.Config{Endpoint: c.endpoint, Sample: sample, Node: "a1", Site: "a", Version: "1.2", Logger: c.log.logger()})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	noError(c.t, err)
 	return t, run(c.t, t.Run)
 }
 

@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 )
@@ -38,40 +38,61 @@ func TestTrailersDoNotSpeakForUs(t *testing.T) {
 	has(t, "the origin", o.head(), "\r\nTrailer: X-Sum\r\n")
 }
 
-// rawOrigin answers each connection's first request with says, and keeps what it
-// was sent, byte by byte.
+// rawOrigin keeps what it is sent, byte by byte, on all connections in the order in which they were opened.
 type rawOrigin struct {
-	url  string
-	last atomic.Value // of what was sent, a string
+	url string
+
+	mu   sync.Mutex // guards the following
+	sent []*lockedLog
 }
 
-func newRawOrigin(t *testing.T, says string) *rawOrigin {
+// newRawOrigin answers the first request of each connection with says, and closes it.
+func newRawOrigin(t *testing.T, says string) *rawOrigin { return keepsAndSays(t, says, false) }
+
+// newLastingOrigin answers each request, as net/http takes what comes for requests.
+func newLastingOrigin(t *testing.T, says string) *rawOrigin { return keepsAndSays(t, says, true) }
+
+func keepsAndSays(t *testing.T, says string, lasts bool) *rawOrigin {
 	o := &rawOrigin{}
-	o.last.Store("")
 	o.url = tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
-		var seen strings.Builder
-		br = bufio.NewReader(io.TeeReader(br, &seen))
-		req, err := http.ReadRequest(br)
-		if err != nil {
-			return
+		seen := &lockedLog{}
+		o.mu.Lock()
+		o.sent = append(o.sent, seen)
+		o.mu.Unlock()
+		br = bufio.NewReader(io.TeeReader(br, seen))
+		for again := true; again; again = lasts {
+			req, err := http.ReadRequest(br)
+			if err != nil {
+				return
+			}
+			if _, err := io.Copy(io.Discard, req.Body); err != nil {
+				return
+			}
+			io.WriteString(c, says)
 		}
-		if _, err := io.Copy(io.Discard, req.Body); err != nil {
-			seen.WriteString("!" + err.Error())
-		}
-		o.last.Store(seen.String())
-		io.WriteString(c, says)
 	})
 	return o
 }
 
-func (o *rawOrigin) body() string {
-	_, body, _ := strings.Cut(o.last.Load().(string), "\r\n\r\n")
-	return body
+// last is what the connection that was opened last has brought.
+func (o *rawOrigin) last() (head, body string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.sent) == 0 {
+		return "", ""
+	}
+	head, body, _ = strings.Cut(o.sent[len(o.sent)-1].text(), "\r\n\r\n")
+	return head, body
 }
 
 func (o *rawOrigin) head() string {
-	head, _, _ := strings.Cut(o.last.Load().(string), "\r\n\r\n")
+	head, _ := o.last()
 	return head
+}
+
+func (o *rawOrigin) body() string {
+	_, body := o.last()
+	return body
 }
 
 const okAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -77,8 +77,6 @@ func newPage(t *testing.T, cfg page.Config) *page.Page {
 	t.Helper()
 	cfg.Logger = testLogger(t)
 	p, err := page.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	return p
 }

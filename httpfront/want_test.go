@@ -7,6 +7,14 @@ import (
 	"testing"
 )
 
+// noError ends the test if there is one.
+func noError(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // equal fails the test unless got is want.
 func equal[T comparable](tb testing.TB, what string, got, want T) {
 	tb.Helper()
