@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,31 +54,26 @@ func judges(tb testing.TB, rooms Rooms, change ...func(*Config)) *Front {
 // trusted peer has forwarded, and asks about the same one.
 func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
 	rooms := map[string]func(node.Pass, bool, time.Time) node.Verdict{"never": never, "always": always, "let in": letIn}
-	longTarget := "/" + strings.Repeat("a", 8<<10)
 	for name, decide := range rooms {
 		r := newRoom(decide)
 		r.settings.QueueingStatusCode = 202
 		f := serve(t, fakeRooms{"/room", r}, http.HandlerFunc(echo), trustLoopback, at(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)))
-		for _, q := range []*Question{
-			asks("GET", "/room"),
+		questions := []*Question{
 			asks("GET", "/room/a?b=c", "Accept", "application/json"),
 			asks("HEAD", "/room"),
 			asks("POST", "/room"),
 			asks("DELETE", "/room", "Accept", "application/json"),
 			asks("OPTIONS", "/room"),
 			asks("OPTIONS", "/room", asksFirst...),
-			asks("GET", "/elsewhere"),
-			asks("GET", "/room//x"),
-			asks("GET", "/room/../x"),
-			asks("GET", "/x/..;/room"),
-			asks("GET", `/\room`),
-			asks("GET", "/;/room;x/a%2fb"),
-			asks("GET", "/%72oom"),
-			asks("GET", "/room#x"),
-			asks("GET", longTarget),
 			asks("GET", "/room", "X_Custom", "a", "X-Custom", "b"),
 			asks("GET", "/room", "X-Forwarded-Proto", "https"), // the visitor's: does not count
+		}
+		for _, target := range []string{
+			"/room", "/elsewhere", "/room//x", "/room/../x", "/x/..;/room", `/\room`, "/;/room;x/a%2fb", "/%72oom", "/room#x", "/" + strings.Repeat("a", 8<<10),
 		} {
+			questions = append(questions, asks("GET", target))
+		}
+		for _, q := range questions {
 			got := f.front.Judge(q)
 			header := []string{"Host", q.Host, "X-Forwarded-For", q.For, "X-Forwarded-Proto", q.Scheme}
 			for n, v := range q.Fields {
@@ -129,14 +123,14 @@ func compareAnswers(t *testing.T, what string, f *front, got Answer, want reply)
 	if want.Request.Method != "HEAD" {
 		equal(t, what+": the body", string(got.Body), want.body)
 	}
-	for _, field := range got.Fields {
-		equal(t, what+": "+field.Name, field.Value, want.Header.Get(field.Name))
+	fields := http.Header{}
+	for _, f := range got.Fields {
+		fields.Add(f.Name, f.Value)
 	}
-	for name := range want.Header {
-		if got.field(name) == "" && !slices.Contains([]string{"Set-Cookie", "Date", "Connection", "Content-Length"}, name) {
-			t.Errorf("%s: %s is missing", what, name)
-		}
+	for _, apart := range []string{"Set-Cookie", "Date", "Connection", "Content-Length"} {
+		want.Header.Del(apart)
 	}
+	equal(t, what+": the fields", fmt.Sprint(fields), fmt.Sprint(want.Header))
 }
 
 // comparePasses compares two Set-Cookie values, but for what sealing makes of it.

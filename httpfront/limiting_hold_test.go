@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,24 +12,15 @@ import (
 	"github.com/ropeline/ropeline/node/limit"
 )
 
-// held notes how long answers are held.
-type held struct {
-	mu  sync.Mutex // guards the following
-	all []time.Duration
-}
+// held notes how long answers are held, of which there is one at a time.
+type held []time.Duration
 
-func (h *held) sleep(d time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.all = append(h.all, d)
-}
+func (h *held) sleep(d time.Duration) { *h = append(*h, d) }
 
 // take returns how long answers were held since it was called last.
-func (h *held) take() []time.Duration {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := h.all
-	h.all = nil
+func (h *held) take() held {
+	all := *h
+	*h = nil
 	return all
 }
 

@@ -258,15 +258,12 @@ func TestAnswersToNobodyOverTLS(t *testing.T) {
 	for name, method := range map[string]string{"a body on HEAD": "HEAD", "an answer to nobody": "GET"} {
 		t.Run(name, func(t *testing.T) {
 			url := tcpOrigin(t, func(raw net.Conn, _ *bufio.Reader) {
-				packed := &oneWrite{Conn: raw}
-				c := tls.Server(packed, cert.TLS)
-				br := bufio.NewReader(c)
-				for {
+				c := tls.Server(packed{raw, bufio.NewWriter(raw)}, cert.TLS)
+				for br := bufio.NewReader(c); ; {
 					req, err := http.ReadRequest(br)
 					if err != nil {
 						return
 					}
-					packed.hold = true
 					answer := okAnswer
 					if req.Method == "HEAD" {
 						answer = "HTTP/1.1 200 OK\r\nContent-Length: 45\r\n\r\n"
@@ -275,7 +272,6 @@ func TestAnswersToNobodyOverTLS(t *testing.T) {
 					if req.URL.Path == "/first" {
 						io.WriteString(c, forged)
 					}
-					packed.flush()
 				}
 			})
 			f := serveTo(t, nil, strings.Replace(url, "http://", "https://", 1), func(c *Config) {
@@ -328,22 +324,15 @@ func TestAHeadCostsNoPort(t *testing.T) {
 	}
 }
 
-// oneWrite sends what is written while it holds in one piece.
-type oneWrite struct {
+// packed sends in one piece what is written before it is read again.
+type packed struct {
 	net.Conn
-	hold bool
-	buf  []byte
+	buf *bufio.Writer
 }
 
-func (o *oneWrite) Write(p []byte) (int, error) {
-	if !o.hold {
-		return o.Conn.Write(p)
-	}
-	o.buf = append(o.buf, p...)
-	return len(p), nil
-}
+func (p packed) Write(b []byte) (int, error) { return p.buf.Write(b) }
 
-func (o *oneWrite) flush() {
-	o.Conn.Write(o.buf)
-	o.hold, o.buf = false, nil
+func (p packed) Read(b []byte) (int, error) {
+	p.buf.Flush()
+	return p.Conn.Read(b)
 }

@@ -66,26 +66,22 @@ func TestParametersOfPathsLeadNowhereElse(t *testing.T) {
 func TestOnlyHostsThatAreServed(t *testing.T) {
 	origin := &recorder{}
 	f := serve(t, fakeRooms{path: "/tickets", room: newRoom(letIn)}, origin, trustLoopback, func(c *Config) { c.Hosts = []string{"shop.example", "[::1]"} })
-	for host, served := range map[string]bool{
-		"shop.example": true, "SHOP.Example.:8080": true, "[0::1]:80": true,
-		"www.shop.example": false, "127.0.0.1": false, "example": false, "shop.example.evil": false, "": false,
+	for host, code := range map[string]int{
+		"shop.example": 200, "SHOP.Example.:8080": 200, "[0::1]:80": 200,
+		"www.shop.example": 421, "127.0.0.1": 421, "example": 421, "shop.example.evil": 421, "": 421,
 	} {
-		code, asked := 421, 0
-		if served {
-			code, asked = 200, 1
-		}
 		head := "OPTIONS /tickets HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"
 		if host == "" {
 			head = "GET /tickets HTTP/1.0\r\n\r\n"
 		}
 		answered(t, host, f.raw(head), code)
-		equal(t, host+": requests at the origin", len(origin.take()), asked)
+		equal(t, host+" reaches the origin", len(origin.take()) == 1, code == 200)
 		if host == "" {
 			continue
 		}
 		q := asks("GET", "/free")
 		q.Host = host
-		if a := f.front.Judge(q); served {
+		if a := f.front.Judge(q); code == 200 {
 			a.is(t, Admitted, host)
 		} else {
 			a.isRefused(t, 421, host)
@@ -117,11 +113,11 @@ func TestTargetsThatBeginWithTwoSlashes(t *testing.T) {
 		{"GET", `//x/..//tickets`, ""},
 		{"GET", `//%5cx/tickets`, ""},
 	} {
-		code, to := 400, ""
-		if tt.to != "" {
-			code, to = 308, tt.to
+		code := 308
+		if tt.to == "" {
+			code = 400
 		}
-		equal(t, tt.method+" "+tt.target, f.send(tt.method, tt.target, "Host", "a").is(t, code).Header.Get("Location"), to)
+		equal(t, tt.method+" "+tt.target, f.send(tt.method, tt.target, "Host", "a").is(t, code).Header.Get("Location"), tt.to)
 		if tt.target[0] == '/' {
 			f.front.Judge(asks(tt.method, tt.target)).isRefused(t, 400, tt.method, tt.target)
 		}

@@ -26,14 +26,6 @@ func inside(node.Pass, bool, time.Time) node.Verdict {
 	return node.Verdict{Admit: true, Pass: node.Pass{Visitor: node.VisitorID{5}, AcceptedAt: time.Now().Add(-time.Hour)}}
 }
 
-// checker returns what an origin behind f would check proofs with.
-func checker(t *testing.T, f *front) *check.Verifier {
-	t.Helper()
-	v, err := check.New(check.Config{JWKS: []string{f.url(JWKSPath)}, Room: "shop", Issuer: "ropeline", Client: f.client})
-	noError(t, err)
-	return v
-}
-
 func TestTheOriginGetsOurProofAndNoOther(t *testing.T) {
 	for _, field := range []string{"", "X-Admitted"} {
 		name := field
@@ -43,7 +35,8 @@ func TestTheOriginGetsOurProofAndNoOther(t *testing.T) {
 		var got http.Header
 		origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 		f := serve(t, fakeRooms{"/room", newRoom(inside)}, origin, func(c *Config) { c.Proof, c.ProofHeader = newSigner(t), field })
-		v := checker(t, f)
+		v, err := check.New(check.Config{JWKS: []string{f.url(JWKSPath)}, Room: "shop", Issuer: "ropeline", Client: f.client})
+		noError(t, err)
 		forged := []string{name, "a.b.c", strings.ToUpper(name), "d.e.f", strings.ReplaceAll(name, "-", "_"), "g.h.i"}
 		f.get("/room", forged...)
 		if values := got.Values(name); len(values) != 1 {

@@ -21,24 +21,24 @@ func configured(tb testing.TB, r *fakeRoom, change ...func(*Config)) *front {
 	return f
 }
 
-// waitingIn is a room in which all wait, while the named event is near.
-func waitingIn(event *string) *fakeRoom {
-	view := &room.View{}
+// waitingBy is a room in which all wait, as is decided from a view; from that of the room, unless it has settings.
+func waitingBy(view *room.View) *fakeRoom {
 	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
 		v := never(p, known, now)
-		view := *view
-		view.Event.Name = *event
-		v.View = &view
+		from := *view
+		v.View = &from
 		return v
 	})
-	settings := r.settings
-	view.Settings = &settings
+	if view.Settings == nil {
+		settings := r.settings
+		view.Settings = &settings
+	}
 	return r
 }
 
 func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
-	event := ""
-	r := waitingIn(&event)
+	view := &room.View{}
+	r := waitingBy(view)
 	ofSale, none := "<p>Sale: {{operatorMessage}}</p>", ""
 	r.settings.Front = room.Front{
 		CustomPage: "<p>{{queueingMethod}} {{language}} {{operatorMessage}}</p>", Language: "de-DE", Message: "Row <A> is sold out",
@@ -57,7 +57,7 @@ func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
 		{"plain", "text/html", "", `<html lang="de-DE" dir="ltr">`},
 		{"plain", "text/html", "he", `<html lang="he-IL" dir="rtl">`},
 	} {
-		event = tt.event
+		view.Event.Name = tt.event
 		got := f.get("/", "Accept", tt.accept, "Accept-Language", tt.language)
 		has(t, fmt.Sprint(tt), got.body, tt.want)
 		if tt.accept == "text/html" {
@@ -68,7 +68,7 @@ func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
 	r.settings.Front = room.Front{NoJSON: true}
 	r.settings.Events = nil
 	configure(t, f.front, r.settings)
-	event = "sale"
+	view.Event.Name = "sale"
 	got := f.get("/", "Accept", "application/json", "Accept-Language", "")
 	got.is(t, 200, "\r\nContent-Type: text/html; charset=utf-8\r\n", `<html lang="en-US"`, "frame-ancestors 'self'\r\n")
 	lacks(t, "new settings without JSON", got.body, "sold out")

@@ -26,13 +26,9 @@ func TestNoReloadWhereNobodyIsLetIn(t *testing.T) {
 // TestWhatHoldsIsWhatWasDecidedFrom: an event may begin between asking for the
 // settings and deciding.
 func TestWhatHoldsIsWhatWasDecidedFrom(t *testing.T) {
-	view := &room.View{Settings: &newRoom(nil).settings}
-	view.Settings.QueueingMethod = room.Random
-	r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		v := never(p, known, now)
-		v.View = view
-		return v
-	})
+	settings := newRoom(nil).settings
+	settings.QueueingMethod = room.Random
+	r := waitingBy(&room.View{Settings: &settings})
 	serve(t, fakeRooms{room: r}, nil).get("/", "Accept", "application/json").is(t, 200, `"queueingMethod":"random"`)
 }
 
