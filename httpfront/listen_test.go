@@ -142,35 +142,27 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
 		c.Limits.ConnsPerAddress = 2
 	})
-	open := func(addr string) (net.Conn, string) {
+	open := func(addr string) (*conn, int) {
 		t.Helper()
-		c := f.dial()
-		family := "TCP4"
-		if strings.Contains(addr, ":") {
-			family = "TCP6"
-		}
-		fmt.Fprintf(c, "PROXY %s %s %s 40000 80\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", family, addr, addr)
-		line := make([]byte, len("HTTP/1.1 200"))
-		if _, err := io.ReadFull(c, line); err != nil {
-			t.Fatal(err)
-		}
-		return c, string(line[len("HTTP/1.1 "):])
+		c := f.through(addr)
+		io.WriteString(c, plainGet)
+		return c, c.response("GET").StatusCode
 	}
 	for _, c := range []struct {
 		name  string
 		addrs []string // the last one is over the limit
-		want  string
+		want  int
 	}{
-		{"IPv4", []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, "429"},
-		{"IPv4 neighbour", []string{"192.0.2.2", "192.0.2.2", "192.0.2.3"}, "200"},
-		{"IPv6", []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"}, "429"},
-		{"IPv6 neighbour", []string{"2001:db8:0:1::1", "2001:db8:0:1::1", "2001:db8:0:2::1"}, "200"},
-		{"IPv4 written as IPv6", []string{"::ffff:192.0.2.9", "192.0.2.9", "192.0.2.9"}, "429"},
-		{"trusted proxy", []string{"10.9.1.1", "10.9.1.1", "10.9.1.1"}, "200"},
-		{"loopback", []string{"127.0.0.1", "127.0.0.1", "127.0.0.1"}, "200"},
+		{"IPv4", []string{"192.0.2.1", "192.0.2.1", "192.0.2.1"}, 429},
+		{"IPv4 neighbour", []string{"192.0.2.2", "192.0.2.2", "192.0.2.3"}, 200},
+		{"IPv6", []string{"2001:db8::1", "2001:db8::2", "2001:db8::ffff:1"}, 429},
+		{"IPv6 neighbour", []string{"2001:db8:0:1::1", "2001:db8:0:1::1", "2001:db8:0:2::1"}, 200},
+		{"IPv4 written as IPv6", []string{"::ffff:192.0.2.9", "192.0.2.9", "192.0.2.9"}, 429},
+		{"trusted proxy", []string{"10.9.1.1", "10.9.1.1", "10.9.1.1"}, 200},
+		{"loopback", []string{"127.0.0.1", "127.0.0.1", "127.0.0.1"}, 200},
 	} {
-		var conns [3]net.Conn
-		for i, want := range []string{"200", "200", c.want} {
+		var conns [3]*conn
+		for i, want := range []int{200, 200, c.want} {
 			conn, got := open(c.addrs[i])
 			equal(t, fmt.Sprintf("%s: connection %d", c.name, i+1), got, want)
 			conns[i] = conn
@@ -179,7 +171,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		waitFor(t, c.name+": a place to become free", func() bool {
 			conn, got := open(c.addrs[0])
 			conn.Close()
-			return got == "200"
+			return got == 200
 		})
 	}
 }

@@ -22,16 +22,13 @@ import (
 func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 5))
 	now := time.Now().Truncate(time.Second)
-	var rings []*pass.Keyring
-	for _, keys := range [][]pass.Key{
-		{{ID: 1, Secret: [32]byte{1}}},
-		{{ID: 2, Secret: [32]byte{2}}, {ID: 1, Secret: [32]byte{1}}},
-		{{ID: 2, Secret: [32]byte{2}}},
-	} {
-		ring, err := pass.NewKeyring(keys[0], keys[1:]...)
+	ring := func(first pass.Key, others ...pass.Key) *pass.Keyring {
+		ring, err := pass.NewKeyring(first, others...)
 		noError(t, err)
-		rings = append(rings, ring)
+		return ring
 	}
+	one, two := pass.Key{ID: 1, Secret: [32]byte{1}}, pass.Key{ID: 2, Secret: [32]byte{2}}
+	rings := []*pass.Keyring{ring(one), ring(two, one), ring(two)}
 	var rooms []*room.Settings
 	for i := range 4 {
 		s := newRoom(always).settings
@@ -60,11 +57,11 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 	var memory memory
 	again := 0
 	// What comes is what came before but for something, now and then.
-	ring, s, host, secure, list := rings[0], rooms[0], hosts[0], false, cookies[0]
+	keys, s, host, secure, list := rings[0], rooms[0], hosts[0], false, cookies[0]
 	for range 20_000 {
 		switch rnd.IntN(16) {
 		case 0:
-			ring = rings[rnd.IntN(len(rings))]
+			keys = rings[rnd.IntN(len(rings))]
 		case 1:
 			s = rooms[rnd.IntN(len(rooms))]
 		case 2:
@@ -75,7 +72,7 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 			list = cookies[rnd.IntN(len(cookies))]
 		case 5, 7: // one that fits
 			i := rnd.IntN(len(rings) * len(rooms) * len(hosts))
-			list, ring, s, host, secure = cookies[i], rings[i/len(hosts)/len(rooms)], rooms[i/len(hosts)%len(rooms)], hosts[i%len(hosts)], false
+			list, keys, s, host, secure = cookies[i], rings[i/len(hosts)/len(rooms)], rooms[i/len(hosts)%len(rooms)], hosts[i%len(hosts)], false
 		case 6:
 			list += "; " + cookies[rnd.IntN(len(cookies))]
 		}
@@ -85,12 +82,12 @@ func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 		if rnd.IntN(8) == 0 {
 			r.Fields = append(r.Fields, http1.Field{Name: []byte("cookie"), Value: []byte(cookies[rnd.IntN(len(cookies))])})
 		}
-		want := r.openPass(ring, s, nil)
+		want := r.openPass(keys, s, nil)
 		r.before = &memory
-		if only := r.onlyCookies(); only != nil && memory.opened.is(only, openedFrom{ring, s, r.Host, r.cookieSecure(s)}) {
+		if only := r.onlyCookies(); only != nil && memory.opened.is(only, openedFrom{keys, s, r.Host, r.cookieSecure(s)}) {
 			again++
 		}
-		if got := r.openPass(ring, s, nil); got != want {
+		if got := r.openPass(keys, s, nil); got != want {
 			t.Fatalf("with a memory %+v, without one %+v, of %q", got, want, r.Fields)
 		}
 		r.release()

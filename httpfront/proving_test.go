@@ -27,11 +27,7 @@ func inside(node.Pass, bool, time.Time) node.Verdict {
 }
 
 func TestTheOriginGetsOurProofAndNoOther(t *testing.T) {
-	for _, field := range []string{"", "X-Admitted"} {
-		name := field
-		if name == "" {
-			name = proof.Header
-		}
+	for field, name := range map[string]string{"": proof.Header, "X-Admitted": "X-Admitted"} {
 		var got http.Header
 		origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 		f := serve(t, fakeRooms{"/room", newRoom(inside)}, origin, func(c *Config) { c.Proof, c.ProofHeader = newSigner(t), field })

@@ -78,18 +78,13 @@ func (w *witness) is(t *testing.T, n int, outcome Outcome, parts ...string) coun
 
 // TestRecordOfEveryOutcome sends a request of each kind and looks at what is told of it.
 func TestRecordOfEveryOutcome(t *testing.T) {
-	decide := func(p node.Pass, known bool, now time.Time) node.Verdict {
-		v := never(p, known, now)
-		v.Pass.Arrival = now.Add(-90 * time.Second)
-		return v
-	}
 	enter := func(p node.Pass, known bool, now time.Time) node.Verdict {
 		return node.Verdict{Admit: true, Pass: node.Pass{Arrival: now.Add(-time.Minute), AcceptedAt: now.Add(-30 * time.Second), LeaseEnd: now.Add(time.Minute)}}
 	}
 	panics := func(node.Pass, bool, time.Time) node.Verdict { panic("no room") }
 	rejects, tries := newRoom(never), newRoom(never)
 	rejects.settings.QueueingMethod, tries.settings.DryRun = room.Reject, true
-	rooms := newTableRooms(map[string]Room{"/in": newRoom(enter), "/wait": newRoom(decide), "/reject": rejects, "/try": tries, "/panic": newRoom(panics)})
+	rooms := newTableRooms(map[string]Room{"/in": newRoom(enter), "/wait": newRoom(never), "/reject": rejects, "/try": tries, "/panic": newRoom(panics)})
 	var w witness
 	f := serve(t, rooms, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

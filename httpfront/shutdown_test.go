@@ -84,17 +84,11 @@ func TestShutdownCutsOffWhatDoesNotEnd(t *testing.T) {
 		close(arrived)
 		<-release
 	}), func(c *Config) { c.Timeouts.Drain = 20 * time.Millisecond })
-	failed := make(chan error, 1)
-	go func() {
-		resp, err := f.client.Get(f.url("/"))
-		if err == nil {
-			resp.Body.Close()
-		}
-		failed <- err
-	}()
+	c := f.dial()
+	io.WriteString(c, plainGet)
 	<-arrived
 	f.stop()
-	if err := <-failed; err == nil {
+	if _, err := c.br.ReadByte(); err == nil {
 		t.Error("the request was answered although nobody could")
 	}
 	equal(t, "requests that are under way", f.active(), 0)

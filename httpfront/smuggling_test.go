@@ -133,13 +133,9 @@ func smugglingCases() map[string]smuggling {
 	refuse("coding in 1.0", "POST / HTTP/1.0\r\n"+hostLine+"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+hidden, 400)
 
 	// What chunks may look like.
-	for name, body := range map[string]string{
-		"extension":        "5;a=b\r\nhello\r\n0;x\r\n\r\n",
-		"quoted extension": "5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n",
-		"leading zeros":    "000005\r\nhello\r\n000\r\n\r\n",
-	} {
-		serve("chunk: "+name, chunked+body, sentChunks)
-	}
+	serve("chunk: extension", chunked+"5;a=b\r\nhello\r\n0;x\r\n\r\n", sentChunks)
+	serve("chunk: quoted extension", chunked+"5;a=\"b;c\"\r\nhello\r\n0\r\n\r\n", sentChunks)
+	serve("chunk: leading zeros", chunked+"000005\r\nhello\r\n000\r\n\r\n", sentChunks)
 	for _, dropped := range []string{"", "X: y\r\n", "Content-Length: 1\r\n", "Transfer-Encoding: chunked\r\n", "Host: evil\r\n", "Authorization: x\r\n"} {
 		serve(fmt.Sprintf("trailer %q", dropped), chunked+"5\r\nhello\r\n0\r\n"+dropped+"X-T: a\r\n\r\n", chunked+"5\r\nhello\r\n0\r\nX-T: a\r\n\r\n")
 	}
@@ -203,21 +199,16 @@ func smugglingCases() map[string]smuggling {
 	serve("line: https", "GET https://good/ HTTP/1.1\r\nHost: good\r\n\r\n", sentGet)
 
 	// What is too long, too many or not known.
-	for name, c := range map[string]struct {
-		code int
-		raw  string
-	}{
-		"method":                  {501, strings.Repeat("A", 33) + " / HTTP/1.1\r\n" + hostLine + "\r\n"},
-		"address":                 {414, "GET /" + strings.Repeat("a", 8<<10) + " HTTP/1.1\r\n" + hostLine + "\r\n"},
-		"head":                    {431, "GET / HTTP/1.1\r\n" + hostLine + "X: " + strings.Repeat("a", bufferSize) + "\r\n\r\n"},
-		"fields":                  {431, "GET / HTTP/1.1\r\n" + hostLine + strings.Repeat("X: a\r\n", 100) + "\r\n"},
-		"options":                 {431, "GET / HTTP/1.1\r\n" + hostLine + "Connection: a" + strings.Repeat(", a", 32) + "\r\n\r\n"},
-		"options, in many fields": {431, "GET / HTTP/1.1\r\n" + hostLine + strings.Repeat("Connection: "+strings.Repeat(",", 15)+"\r\n", 3) + "\r\n"},
-		"expectation":             {417, "POST / HTTP/1.1\r\n" + hostLine + "Expect: tea\r\nContent-Length: 0\r\n\r\n"},
-		"body":                    {413, "POST / HTTP/1.1\r\n" + hostLine + "Content-Length: 1001\r\n\r\n" + strings.Repeat("a", 1001)},
-	} {
-		refuse("limit: "+name, c.raw+hidden, c.code)
-	}
+	tooMuch := func(name string, code int, raw string) { refuse("limit: "+name, raw+hidden, code) }
+	const get = "GET / HTTP/1.1\r\n" + hostLine
+	tooMuch("method", 501, strings.Repeat("A", 33)+" / HTTP/1.1\r\n"+hostLine+"\r\n")
+	tooMuch("address", 414, "GET /"+strings.Repeat("a", 8<<10)+" HTTP/1.1\r\n"+hostLine+"\r\n")
+	tooMuch("head", 431, get+"X: "+strings.Repeat("a", bufferSize)+"\r\n\r\n")
+	tooMuch("fields", 431, get+strings.Repeat("X: a\r\n", 100)+"\r\n")
+	tooMuch("options", 431, get+"Connection: a"+strings.Repeat(", a", 32)+"\r\n\r\n")
+	tooMuch("options, in many fields", 431, get+strings.Repeat("Connection: "+strings.Repeat(",", 15)+"\r\n", 3)+"\r\n")
+	tooMuch("expectation", 417, post("Expect: tea\r\nContent-Length: 0\r\n", ""))
+	tooMuch("body", 413, post("Content-Length: 1001\r\n", strings.Repeat("a", 1001)))
 	cases["limit: body in chunks"] = smuggling{chunked + "3e9\r\n" + strings.Repeat("a", 1001) + "\r\n0\r\n\r\n", "413", chunked + "…"}
 
 	// The host.
