@@ -17,7 +17,14 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+var loopback = prefixes("127.0.0.0/8")
+
+func prefixes(text string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(text)} }
+
+// trusts has a front believe what proxies in these networks tell.
+func trusts(proxies []netip.Prefix) func(*Config) {
+	return func(c *Config) { c.TrustedProxies = proxies }
+}
 
 // asksFirst are the fields that make OPTIONS a preflight.
 var asksFirst = []string{"Origin", "https://other.example", "Access-Control-Request-Method", "PUT"}

@@ -3,7 +3,6 @@ package httpfront
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -43,10 +42,8 @@ func (c *conn) codes(n int, path string) (codes []int) {
 func TestWhoGoesOnBeyondALimitIsHeld(t *testing.T) {
 	var held held
 	var clock atomic.Int64 // ms
-	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), held.balanced, func(c *Config) {
-		c.Clock = func() time.Time { return time.UnixMilli(clock.Load()) }
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
-	})
+	f := serve(t, fakeRooms{"/shop", newRoom(letIn)}, http.HandlerFunc(echo), held.balanced, trusts(prefixes("10.9.0.0/16")),
+		func(c *Config) { c.Clock = func() time.Time { return time.UnixMilli(clock.Load()) } })
 	f.follow(fiveAMinute())
 	now := time.UnixMilli(1_700_000_000_000)
 	for _, c := range []struct {

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -137,11 +136,7 @@ func TestPlainRequestsToTLSAreToldSo(t *testing.T) {
 // TestOneAddressCannotTakeAllConnections has visitors come through a balancer, so
 // that they have addresses.
 func TestOneAddressCannotTakeAllConnections(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) {
-		c.Edge.ProxyProtocol = loopback
-		c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.9.0.0/16")}
-		c.Limits.ConnsPerAddress = 2
-	})
+	f := serve(t, nil, http.HandlerFunc(echo), behindBalancer, trusts(prefixes("10.9.0.0/16")), func(c *Config) { c.Limits.ConnsPerAddress = 2 })
 	open := func(addr string) (*conn, int) {
 		t.Helper()
 		c := f.through(addr)

@@ -39,30 +39,26 @@ func TestForwardingFields(t *testing.T) {
 		"Host", "inner.example:8080",
 	}
 	for name, c := range map[string]struct {
-		trusted []string
+		trusted []netip.Prefix
 		want    map[string]string
 	}{
 		"nobody trusted": {nil, map[string]string{
 			"X-Forwarded-For": "127.0.0.1", "X-Real-Ip": "127.0.0.1", "X-Forwarded-Proto": "http",
 			"X-Forwarded-Host": "inner.example:8080", "X-Forwarded-Port": "8080", "Forwarded": `for=127.0.0.1;proto=http;host="inner.example:8080"`,
 		}},
-		"peer trusted": {[]string{"127.0.0.0/8"}, map[string]string{
+		"peer trusted": {loopback, map[string]string{
 			"X-Forwarded-For": "192.0.2.9, 127.0.0.1", "X-Real-Ip": "192.0.2.9", "X-Forwarded-Proto": "https",
 			"X-Forwarded-Host": "visitors.example", "X-Forwarded-Port": "443",
 			"Forwarded": `for=192.0.2.9;proto=https;host="visitors.example", for=127.0.0.1`,
 		}},
-		"two proxies trusted": {[]string{"127.0.0.0/8", "192.0.2.0/24"}, map[string]string{
+		"two proxies trusted": {append(prefixes("192.0.2.0/24"), loopback...), map[string]string{
 			"X-Real-Ip": "7.7.7.7", "X-Forwarded-For": "7.7.7.7, 192.0.2.9, 127.0.0.1",
 			"Forwarded": `for=7.7.7.7;proto=https;host="visitors.example", for=192.0.2.9, for=127.0.0.1`,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var seen atomic.Pointer[http.Request]
-			f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store(r) }), func(cfg *Config) {
-				for _, p := range c.trusted {
-					cfg.TrustedProxies = append(cfg.TrustedProxies, netip.MustParsePrefix(p))
-				}
-			})
+			f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen.Store(r) }), trusts(c.trusted))
 			f.get("/", spoof...)
 			h := seen.Load().Header
 			for name, want := range c.want {

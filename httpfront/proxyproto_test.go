@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func TestTheVisitorIsWhoThePROXYHeaderNames(t *testing.T) {
 // TestAVisitorBehindPROXYMayBeAProxyItself has a balancer tell of a proxy that
 // visitors come through.
 func TestAVisitorBehindPROXYMayBeAProxyItself(t *testing.T) {
-	f := proxied(t, func(c *Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
+	f := proxied(t, trusts(prefixes("192.0.2.0/24")))
 	has(t, "the origin", f.raw("PROXY TCP4 192.0.2.1 198.51.100.2 40000 443\r\n"+closing), "\nX-Real-Ip: 6.6.6.6\n", "\nX-Forwarded-Proto: https\n")
 }
 
@@ -69,9 +68,7 @@ func TestWithoutAPROXYHeaderThereIsNoConnection(t *testing.T) {
 }
 
 func TestAPROXYHeaderFromAnybodyElseIsNone(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) {
-		c.Edge.ProxyProtocol = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-	})
+	f := serve(t, nil, http.HandlerFunc(echo), func(c *Config) { c.Edge.ProxyProtocol = prefixes("192.0.2.0/24") })
 	for _, header := range []string{"PROXY TCP4 192.0.2.1 198.51.100.2 40000 443\r\n", from4} {
 		if got := f.raw(header + closing); !strings.HasPrefix(got, "HTTP/1.1 4") && !strings.HasPrefix(got, "HTTP/1.1 5") {
 			t.Errorf("got %q, want a refusal", got)

@@ -78,10 +78,8 @@ func TestRulesSeeTheRequest(t *testing.T) {
 func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"no trusted proxies": func(c *Config) { c.CountryHeader = "X-Country" },
-		"other proxies": func(c *Config) {
-			c.CountryHeader, c.TrustedProxies = "X-Country", []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
-		},
-		"no header": trustLoopback,
+		"other proxies":      func(c *Config) { c.CountryHeader, c.TrustedProxies = "X-Country", prefixes("192.0.2.0/24") },
+		"no header":          trustLoopback,
 	} {
 		f := configured(t, ruled(`ip.src.country eq "DE"`), change)
 		equal(t, name, f.get("/", "X-Country", "DE").Header.Get(stateField), stateWaiting)

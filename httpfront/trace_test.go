@@ -27,6 +27,7 @@ type collected struct {
 	t        *testing.T
 	endpoint string
 	log      lockedLog // of who sends
+	end      func()    // has all be sent
 
 	mu    sync.Mutex // guards the following
 	spans []*spans.Span
@@ -65,23 +66,40 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// tracer returns a Tracer that sends to c all that it has when stop is called.
-func (c *collected) tracer(sample float64) (t *tracing.Tracer, stop func()) {
+// tracer returns a Tracer that sends to c.
+func (c *collected) tracer(sample float64) *tracing.Tracer {
 	c.t.Helper()
 	t, err := tracing.New(c.t.Context(), tracing.Config{Endpoint: c.endpoint, Sample: sample, Node: "a1", Site: "a", Version: "1.2", Logger: c.log.logger()})
 	noError(c.t, err)
-	return t, run(c.t, t.Run)
+	c.end = run(c.t, t.Run)
+	return t
 }
 
-// watch starts a front that sends traces to c, and returns what ends both.
-func (c *collected) watch(sample float64, rooms Rooms, origin http.Handler, change ...func(*Config)) (f *front, end func()) {
+// watch starts a front that sends traces to c.
+func (c *collected) watch(sample float64, rooms Rooms, origin http.HandlerFunc, change ...func(*Config)) *front {
 	c.t.Helper()
-	tracer, stop := c.tracer(sample)
-	f = serve(c.t, rooms, origin, append(change, func(cfg *Config) { cfg.Tracer = tracer })...)
-	return f, func() {
+	tracer := c.tracer(sample)
+	f, end := serve(c.t, rooms, origin, append(change, func(cfg *Config) { cfg.Tracer = tracer })...), c.end
+	c.end = func() {
 		f.stop()
-		stop()
+		end()
 	}
+	return f
+}
+
+// traced starts a front that sends traces to a collector.
+func traced(t *testing.T, sample float64, rooms Rooms, origin http.HandlerFunc, change ...func(*Config)) (*collected, *front) {
+	t.Helper()
+	c := newCollector(t)
+	return c, c.watch(sample, rooms, origin, change...)
+}
+
+// all returns what is sent, and ends who sends it.
+func (c *collected) all() []*spans.Span {
+	c.end()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.spans
 }
 
 // span is one that was sent, and its attributes as text.
@@ -93,10 +111,8 @@ type span struct {
 // of returns the one span of a name.
 func (c *collected) of(name string) span {
 	c.t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var found []span
-	for _, s := range c.spans {
+	for _, s := range c.all() {
 		var all []string
 		for _, a := range s.Attributes {
 			all = append(all, a.Key+"="+cmp.Or(a.Value.GetStringValue(), fmt.Sprint(a.Value.GetIntValue())))
@@ -130,10 +146,8 @@ const (
 // TestTraceOfARequest: one span, with parts for the decision, the call that it made, and the
 // origin, which is told of its own part.
 func TestTraceOfARequest(t *testing.T) {
-	c := newCollector(t)
-	f, end := c.watch(1, fakeRooms{room: newRoom(asksCounter)}, http.HandlerFunc(echo))
+	c, f := traced(t, 1, fakeRooms{room: newRoom(asksCounter)}, echo)
 	got := f.get("/a%FFb?secret", "Traceparent", sampled, "Tracestate", "x=1", "Cookie", "secret=1")
-	end()
 	request, origin := c.of("GET"), c.of("origin")
 	for _, part := range []span{c.of("decision"), c.of("counter call"), origin} {
 		if !bytes.Equal(part.ParentSpanId, request.SpanId) || !bytes.Equal(part.TraceId, request.TraceId) ||
@@ -171,15 +185,13 @@ func TestTraceOfATrustedProxy(t *testing.T) {
 		{1, "nonsense", true, "00-"},
 		{0, "nonsense", false, "nonsense"},
 	} {
-		to := newCollector(t)
-		f, end := to.watch(c.sample, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo), trustLoopback)
+		to, f := traced(t, c.sample, fakeRooms{room: newRoom(always)}, echo, trustLoopback)
 		header := []string{"Tracestate", "x=1"}
 		if c.parent != "" {
 			header = append(header, "Traceparent", c.parent)
 		}
 		got := f.get("/", header...)
-		end()
-		equal(t, fmt.Sprintf("%+v: that there are spans", c), len(to.spans) > 0, c.traced)
+		equal(t, fmt.Sprintf("%+v: that there are spans", c), len(to.all()) > 0, c.traced)
 		if c.traced && c.sample == 0 {
 			request := to.of("GET")
 			equal(t, "the request's part", fmt.Sprintf("%x %x", request.TraceId, request.ParentSpanId), theirTrace+" "+theirSpan)
@@ -191,18 +203,14 @@ func TestTraceOfATrustedProxy(t *testing.T) {
 
 // TestTraceOfAnOriginThatFails has a part for each attempt, and says that they failed.
 func TestTraceOfAnOriginThatFails(t *testing.T) {
-	c := newCollector(t)
-	f, end := c.watch(1, fakeRooms{room: newRoom(never)}, http.HandlerFunc(echo))
+	c, f := traced(t, 1, fakeRooms{room: newRoom(never)}, echo)
 	f.get("/")
-	end()
 	has(t, "who waits", c.of("GET").says, "ropeline.outcome=queued")
-	equal(t, "spans of who waits", len(c.spans), 2)
+	equal(t, "spans of who waits", len(c.all()), 2)
 
-	c = newCollector(t)
-	f, end = c.watch(1, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
-		func(cfg *Config) { cfg.Retries = -1 })
+	breaks := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	c, f = traced(t, 1, nil, breaks, func(cfg *Config) { cfg.Retries = -1 })
 	f.get("/")
-	end()
 	request := c.of("GET")
 	has(t, "an origin that breaks off", request.says, "ropeline.outcome=failed", "status_code=502")
 	for _, part := range []span{request, c.of("origin")} {
@@ -212,10 +220,8 @@ func TestTraceOfAnOriginThatFails(t *testing.T) {
 
 // TestTraceOfAHead: that its connection is not used again is no failure.
 func TestTraceOfAHead(t *testing.T) {
-	c := newCollector(t)
-	f, end := c.watch(1, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") }))
+	c, f := traced(t, 1, nil, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Length", "5") })
 	f.do("HEAD", "/", nil)
-	end()
 	if origin := c.of("origin"); origin.Status.GetCode() == spans.Status_STATUS_CODE_ERROR {
 		t.Errorf("got %v", origin)
 	}
@@ -225,14 +231,13 @@ func TestTraceOfAHead(t *testing.T) {
 // in the visitor may have made up.
 func TestTraceOfAQuestion(t *testing.T) {
 	c := newCollector(t)
-	tracer, stop := c.tracer(1)
+	tracer := c.tracer(1)
 	f := judges(t, fakeRooms{room: newRoom(asksCounter)}, func(cfg *Config) { cfg.Tracer = tracer })
 	f.Judge(asks("GET", "/", "traceparent", sampled))
-	stop()
 	request := c.of("GET")
 	has(t, "the request", request.says, "ropeline.outcome=admitted")
 	equal(t, "what it is a part of", len(request.ParentSpanId), 0)
-	equal(t, "spans", len(c.spans), 3)
+	equal(t, "spans", len(c.all()), 3)
 }
 
 // TestNothingIsTraced where nobody wants it: what visitors send goes on as it came.
@@ -246,12 +251,12 @@ func TestACollectorThatFails(t *testing.T) {
 	c := newCollector(t)
 	c.fails = true
 	c.endpoint += "/"
-	f, end := c.watch(1, fakeRooms{room: newRoom(always)}, http.HandlerFunc(echo))
+	f := c.watch(1, fakeRooms{room: newRoom(always)}, echo)
 	for range 3000 { // more than the queue has places
 		f.front.cfg.Tracer.Begin(time.Now(), nil).End(&tracing.Request{Method: "GET"}, time.Now())
 	}
 	f.get("/").is(t, 200)
-	end()
+	c.end()
 	equal(t, "how often it is told", strings.Count(c.log.text(), "traces cannot be sent"), 1)
 }
 
