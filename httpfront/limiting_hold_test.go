@@ -16,13 +16,6 @@ type held []time.Duration
 
 func (h *held) sleep(d time.Duration) { *h = append(*h, d) }
 
-// take returns how long answers were held since it was called last.
-func (h *held) take() held {
-	all := *h
-	*h = nil
-	return all
-}
-
 // balanced is a front whose visitors are told of by a balancer, that notes in h how long it holds answers.
 func (h *held) balanced(c *Config) {
 	behindBalancer(c)
@@ -64,7 +57,8 @@ func TestWhoGoesOnBeyondALimitIsHeld(t *testing.T) {
 		clock.Store(now.UnixMilli())
 		limited := slices.DeleteFunc(f.through(c.from).codes(c.requests, c.path), func(c int) bool { return c != 429 })
 		equal(t, c.what+": limited", len(limited), c.limited)
-		equal(t, c.what+": held for", fmt.Sprint(held.take()), fmt.Sprint(slices.Repeat([]time.Duration{limitedHeld}, c.held)))
+		equal(t, c.what+": held for", fmt.Sprint(held), fmt.Sprint(slices.Repeat([]time.Duration{limitedHeld}, c.held)))
+		held = nil
 	}
 }
 
@@ -74,7 +68,7 @@ func TestWhoGoesOnBeyondALimitThatQueuesIsHeld(t *testing.T) {
 	f := serve(t, fakeRooms{"/", newRoom(letIn)}, http.HandlerFunc(echo), at(time.UnixMilli(1_700_000_000_000)), held.balanced)
 	f.follow(fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
 	f.through("192.0.2.1").codes(5+limitedAtOnce+2, "/")
-	equal(t, "answers that are held", len(held.take()), 2)
+	equal(t, "answers that are held", len(held), 2)
 }
 
 // The time for which a limited answer is held is none that the request takes.

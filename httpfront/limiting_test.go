@@ -175,12 +175,8 @@ func TestCountingByTheResponse(t *testing.T) {
 		}
 	}))
 	f.follow(r)
-	for range 20 {
-		f.get("/right").is(t, 200)
-	}
-	for range 5 {
-		f.get("/wrong").is(t, 401)
-	}
+	f.gets(20, "/right", 200)
+	f.gets(5, "/wrong", 401)
 	for _, path := range []string{"/wrong", "/right"} {
 		f.get(path).is(t, 429)
 	}
@@ -234,9 +230,7 @@ func TestLimitFields(t *testing.T) {
 	a := f.get("/")
 	equal(t, "the policy", limitsIn(t, a, "RateLimit-Policy"), `"five";q=5;w=60, "slow.path";q=100;w=3600`)
 	equal(t, "the site's answer", limitsIn(t, a, "RateLimit"), `"own";r=9, "five";r=4;t=40, "slow.path";r=99;t=3580`)
-	for range 4 {
-		f.get("/")
-	}
+	f.gets(4, "/", 200)
 	a = f.get("/").is(t, 429, "\r\nRetry-After: 600\r\n", "\r\nRopeline-State: limited\r\n", "<h1>Too many requests</h1>")
 	equal(t, "our answer", limitsIn(t, a, "RateLimit"), `"five";r=0;t=600`)
 	f.get("/", "Accept", "application/json").is(t, 429, "\r\n\r\n"+`{"error":"too many requests","limit":"five","retry_after":600}`)
@@ -249,9 +243,7 @@ func TestALimitWithoutARoom(t *testing.T) {
 	reached := 0
 	f := serve(t, nil, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ }), at(time.Now()))
 	f.follow(fiveAMinute(func(r *limit.Rule) { r.Action = limit.Queue }))
-	for range 5 {
-		f.get("/")
-	}
+	f.gets(5, "/", 200)
 	for range 3 {
 		f.do("POST", "/", strings.NewReader("a body")).is(t, 429)
 	}
@@ -263,9 +255,8 @@ func TestFollowLimits(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo), at(time.Now()))
 	r := fiveAMinute()
 	f.follow(r)
-	for range 7 {
-		f.get("/")
-	}
+	f.gets(5, "/", 200)
+	f.gets(2, "/", 429)
 	r.Name, r.RequestsPerPeriod = "six", 6
 	f.follow(r)
 	if got := f.front.LimitTallies(); len(got) != 1 || got[0].Limited != 2 || got[0].Name != "six" {

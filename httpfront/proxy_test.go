@@ -103,8 +103,6 @@ func TestOriginOverTLS(t *testing.T) {
 	f := serveTo(t, nil, origin.URL, func(c *Config) {
 		c.OriginTLS = origin.Client().Transport.(*http.Transport).TLSClientConfig
 	})
-	for range 3 {
-		f.get("/").is(t, 200)
-	}
+	f.gets(3, "/", 200)
 	serveTo(t, nil, origin.URL).get("/").is(t, 502) // its certificate is strange
 }

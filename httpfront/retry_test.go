@@ -140,9 +140,7 @@ func TestRetries(t *testing.T) {
 // TestAClosedConnectionOfTheOnlyOrigin is sent again to it, on a new one.
 func TestAClosedConnectionOfTheOnlyOrigin(t *testing.T) {
 	f := serveTo(t, nil, newScripted(t, "a", "oc").url)
-	for range 4 {
-		f.get("/").is(t, 200)
-	}
+	f.gets(4, "/", 200)
 	if s := f.front.Origins()[0].Origins[0]; s.Failures != 0 || s.State != "in" {
 		t.Errorf("closing connections that are not in use is no failure: %+v", s)
 	}

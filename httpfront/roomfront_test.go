@@ -142,9 +142,7 @@ func TestUnknownVariablesAreLoggedOnce(t *testing.T) {
 	r.settings.Front.CustomPage = "{{shop}}"
 	r.settings.Events = []room.Event{{Name: "sale", CustomPage: &ofEvent}}
 	f := configured(t, r, func(c *Config) { c.Logger = log.logger() })
-	for range 3 {
-		f.get("/")
-	}
+	f.gets(3, "/", 200)
 	equal(t, "warnings", strings.Count(log.text(), "a template names something that is not known"), 2)
 	has(t, "the log", log.text(), "level=WARN", "room=shop setting=custom-page-html line=1 name=shop",
 		"room=shop setting=events[0].custom-page-html line=2 name=positon did_you_mean=position")

@@ -51,8 +51,8 @@ type smuggling struct {
 func TestNothingIsSmuggled(t *testing.T) {
 	for name, c := range smugglingCases() {
 		t.Run(name, func(t *testing.T) {
-			o := newLastingOrigin(t, okAnswer)
-			f := serveTo(t, nil, o.url, func(c *Config) { c.Limits.Body = 1000 })
+			o, f := serveRaw(t, nil, okAnswer, func(c *Config) { c.Limits.Body = 1000 })
+			o.lasts = true
 			got := f.raw(c.raw + next)
 			equal(t, "codes of the answers", codesOf(got), c.codes)
 			if c.codes != "200 200" {

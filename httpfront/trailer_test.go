@@ -40,19 +40,15 @@ func TestTrailersDoNotSpeakForUs(t *testing.T) {
 
 // rawOrigin keeps what it is sent, byte by byte, on all connections in the order in which they were opened.
 type rawOrigin struct {
-	url string
+	url   string
+	lasts bool // answers more than the first request of a connection
 
 	mu   sync.Mutex // guards the following
 	sent []*lockedLog
 }
 
-// newRawOrigin answers the first request of each connection with says, and closes it.
-func newRawOrigin(t *testing.T, says string) *rawOrigin { return keepsAndSays(t, says, false) }
-
-// newLastingOrigin answers each request, as net/http takes what comes for requests.
-func newLastingOrigin(t *testing.T, says string) *rawOrigin { return keepsAndSays(t, says, true) }
-
-func keepsAndSays(t *testing.T, says string, lasts bool) *rawOrigin {
+// newRawOrigin answers with says what net/http takes for a request.
+func newRawOrigin(t *testing.T, says string) *rawOrigin {
 	o := &rawOrigin{}
 	o.url = tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
 		seen := &lockedLog{}
@@ -60,7 +56,7 @@ func keepsAndSays(t *testing.T, says string, lasts bool) *rawOrigin {
 		o.sent = append(o.sent, seen)
 		o.mu.Unlock()
 		br = bufio.NewReader(io.TeeReader(br, seen))
-		for again := true; again; again = lasts {
+		for again := true; again; again = o.lasts {
 			req, err := http.ReadRequest(br)
 			if err != nil {
 				return

@@ -117,3 +117,11 @@ func endsIn(tb testing.TB, what, text, end string) {
 		tb.Errorf("%s: got %.2000q, want it to end in %q", what, text, end)
 	}
 }
+
+// gets asks for path so many times, and fails the test unless each answer has that code.
+func (f *front) gets(times int, path string, code int) {
+	f.tb.Helper()
+	for range times {
+		f.get(path).is(f.tb, code)
+	}
+}
