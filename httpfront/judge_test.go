@@ -312,8 +312,7 @@ func TestRevokeEndsTheSessionOfTheCookie(t *testing.T) {
 }
 
 func TestAFrontWithoutAnOriginOnlyJudges(t *testing.T) {
-	f := judges(t, fakeRooms{"/", newRoom(always)})
-	has(t, "run", fmt.Sprint(f.Run(t.Context())), "no origin")
+	has(t, "run", fmt.Sprint(judges(t, fakeRooms{}).Run(t.Context())), "no origin")
 }
 
 // FuzzJudge holds that whatever a proxy passes on, nobody is let into a room that lets
@@ -324,8 +323,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add("OPTIONS", "*", "", "", "", ":path", "/x", ";")
 	f.Add("GET", "http://shop.example/", "shop.example", "ftp", "unknown", "X-Forwarded-Host", "evil.example", "a=b")
 	f.Add("GET", "/\r\n", "a\r\nb", "http\n", "\r", "A\n", "b\r\n", "c\r\n;")
-	r := newRoom(never)
-	front := judges(f, fakeRooms{"/", r})
+	front := judges(f, fakeRooms{"/", newRoom(never)})
 	f.Fuzz(func(t *testing.T, method, target, host, scheme, via, name, value, cookie string) {
 		q := asks(method, target, name, value)
 		q.Host, q.Scheme, q.For, q.Cookie = host, scheme, via, cookie

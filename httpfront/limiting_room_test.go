@@ -27,8 +27,7 @@ func TestWhoWaitsIsNeverLimited(t *testing.T) {
 	equal(t, "requests of the address that are limited", c.count(5, Limited, greedy, ""), 1)
 	for i := range 40 {
 		c.pass(time.Second)
-		a := c.ask(greedy, cookie).is(t, Queued, "poll", i+1)
-		cookie = cmp.Or(a.Cookie, cookie)
+		cookie = cmp.Or(c.ask(greedy, cookie).is(t, Queued, "poll", i+1).Cookie, cookie)
 	}
 }
 

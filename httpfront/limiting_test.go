@@ -83,9 +83,7 @@ func TestALimitBlocksWhoComesTooOften(t *testing.T) {
 	has(t, "the page", fmt.Sprint(a.Fields), "{Content-Type text/html; charset=utf-8}", "{Retry-After 600}", "{Cache-Control private, no-store}")
 	c.pass(10*time.Minute + time.Second)
 	c.ask(greedy, "").is(t, Admitted, "after the timeout")
-	if got := c.front.LimitTallies(); len(got) != 1 || got[0].Limited != 2 || got[0].Name != "five" {
-		t.Errorf("got %+v, want two limited requests", got)
-	}
+	equal(t, "what is limited", fmt.Sprint(c.front.LimitTallies()), fmt.Sprint([]LimitTally{{limit.ID{1}, "five", limit.Block, 2}}))
 	equal(t, "lines of the log", strings.Count(c.log.text(), "comes too often for a rate limit"), 1)
 }
 
@@ -259,14 +257,10 @@ func TestFollowLimits(t *testing.T) {
 	f.gets(2, "/", 429)
 	r.Name, r.RequestsPerPeriod = "six", 6
 	f.follow(r)
-	if got := f.front.LimitTallies(); len(got) != 1 || got[0].Limited != 2 || got[0].Name != "six" {
-		t.Errorf("got %+v", got)
-	}
+	equal(t, "what is limited", fmt.Sprint(f.front.LimitTallies()), fmt.Sprint([]LimitTally{{limit.ID{1}, "six", limit.Block, 2}}))
 	r.Action = limit.Log
 	f.follow(r)
-	if got := f.front.LimitTallies(); got[0].Limited != 0 || got[0].Action != limit.Log {
-		t.Errorf("got %+v, and nothing was logged", got)
-	}
+	equal(t, "what is logged", fmt.Sprint(f.front.LimitTallies()), fmt.Sprint([]LimitTally{{limit.ID{1}, "six", limit.Log, 0}}))
 	r.Disabled = true
 	f.follow(r)
 	equal(t, "with a rule that is disabled", f.get("/").is(t, 200).Header.Get("RateLimit"), "")

@@ -182,8 +182,7 @@ func TestConnectionsEndAfterSoManyRequests(t *testing.T) {
 	} {
 		c := f.dial()
 		for i := range 3 {
-			resp := c.ask("GET", plainGet)
-			equal(t, fmt.Sprintf("%s: that the connection closes after request %d", name, i+1), resp.Close, i == 2)
+			equal(t, fmt.Sprintf("%s: that the connection closes after request %d", name, i+1), c.ask("GET", plainGet).Close, i == 2)
 		}
 		c.ends()
 	}
@@ -222,16 +221,10 @@ const (
 	ipv4    = "\xc0\x00\x02\x01\xc6\x33\x64\x02\x9c\x40\x01\xbb"
 )
 
-// proxied is a front whose visitors come through a balancer.
-func proxied(t *testing.T, change ...func(*Config)) *front {
-	t.Helper()
-	return serve(t, nil, http.HandlerFunc(echo), append(change, behindBalancer)...)
-}
-
 const closing = "GET / HTTP/1.1\r\nHost: shop.example\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-Proto: https\r\nConnection: close\r\n\r\n"
 
 func TestTheVisitorIsWhoThePROXYHeaderNames(t *testing.T) {
-	f := proxied(t)
+	f := serve(t, nil, http.HandlerFunc(echo), behindBalancer)
 	for name, c := range map[string]struct{ header, addr, proto string }{
 		"v1":      {"PROXY TCP4 192.0.2.1 198.51.100.2 40000 443\r\n", "192.0.2.1", "http"},
 		"v1 IPv6": {"PROXY TCP6 2001:db8::1 2001:db8::2 40000 443\r\n", "2001:db8::1", "http"},
@@ -246,7 +239,7 @@ func TestTheVisitorIsWhoThePROXYHeaderNames(t *testing.T) {
 // TestAVisitorBehindPROXYMayBeAProxyItself has a balancer tell of a proxy that
 // visitors come through.
 func TestAVisitorBehindPROXYMayBeAProxyItself(t *testing.T) {
-	f := proxied(t, trusts(prefixes("192.0.2.0/24")))
+	f := serve(t, nil, http.HandlerFunc(echo), behindBalancer, trusts(prefixes("192.0.2.0/24")))
 	has(t, "the origin", f.raw("PROXY TCP4 192.0.2.1 198.51.100.2 40000 443\r\n"+closing), "\nX-Real-Ip: 6.6.6.6\n", "\nX-Forwarded-Proto: https\n")
 }
 
@@ -261,7 +254,7 @@ func (f *front) unanswered(begins string) {
 }
 
 func TestWithoutAPROXYHeaderThereIsNoConnection(t *testing.T) {
-	f := proxied(t)
+	f := serve(t, nil, http.HandlerFunc(echo), behindBalancer)
 	for _, raw := range []string{closing, "PROXY nonsense\r\n" + closing, "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"} {
 		f.unanswered(raw)
 	}
@@ -278,7 +271,7 @@ func TestAPROXYHeaderFromAnybodyElseIsNone(t *testing.T) {
 }
 
 func TestASlowPROXYHeaderIsCutOff(t *testing.T) {
-	f := proxied(t, func(c *Config) { c.Timeouts.Head = 50 * time.Millisecond })
+	f := serve(t, nil, http.HandlerFunc(echo), behindBalancer, func(c *Config) { c.Timeouts.Head = 50 * time.Millisecond })
 	for _, raw := range []string{"", "P", signature2, from4[:20]} {
 		f.unanswered(raw)
 	}

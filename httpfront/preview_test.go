@@ -34,8 +34,7 @@ func TestPreviews(t *testing.T) {
 	tickets.Name = "tickets"
 	tickets.Front = room.Front{CustomPage: "<p>{{room}} {{queueingMethod}} {{waitTime}} {{operatorMessage}} {{language}}</p>", Message: "Sold <out>", Language: "de-DE"}
 	tickets.Events = []room.Event{{Name: "sale", CustomPage: &sale}}
-	shop := newRoom(never).settings
-	at, client := previews(t, tickets, shop), newClient(t)
+	at, client := previews(t, tickets, newRoom(never).settings), newClient(t)
 	for _, tt := range []struct{ method, query, body, want string }{
 		{"GET", "room=tickets", "", "<p>tickets fifo 10 Sold &lt;out&gt; de-DE</p>"},
 		{"GET", "room=tickets&queueing_method=random&waitTime=3&language=fr-FR", "", "<p>tickets random 3 Sold &lt;out&gt; fr-FR</p>"},

@@ -146,9 +146,7 @@ func TestRecordLastsAsLongAsTheAnswer(t *testing.T) {
 	fmt.Fprint(c, plainGet)
 	resp := c.response("GET")
 	expect(t, resp.Body, "begin")
-	if conns, n := f.front.Load(); conns != 1 || n != 1 {
-		t.Errorf("%d connections with %d requests, want one of each", conns, n)
-	}
+	equal(t, "connections and requests", fmt.Sprint(f.front.Load()), "1 1")
 	w.mu.Lock()
 	equal(t, "lines that are told before the end", len(w.lines), 0)
 	w.mu.Unlock()
@@ -163,9 +161,7 @@ func TestRecordOfATunnel(t *testing.T) {
 	var w witness
 	f := serveTo(t, fakeRooms{room: newRoom(always)}, socketOrigin(t), w.watch)
 	c := upgraded(t, f, "/")
-	if _, n := f.front.Load(); n != 1 {
-		t.Errorf("%d requests are under way, want 1", n)
-	}
+	equal(t, "connections and requests", fmt.Sprint(f.front.Load()), "1 1")
 	c.Close()
 	w.is(t, 1, Admitted, `" 101 - "`)
 }

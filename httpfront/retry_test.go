@@ -137,19 +137,16 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestAClosedConnectionOfTheOnlyOrigin is sent again to it, on a new one.
+// TestAClosedConnectionOfTheOnlyOrigin is sent again to it, on a new one, unless retries are turned off.
 func TestAClosedConnectionOfTheOnlyOrigin(t *testing.T) {
 	f := serveTo(t, nil, newScripted(t, "a", "oc").url)
 	f.gets(4, "/", 200)
 	if s := f.front.Origins()[0].Origins[0]; s.Failures != 0 || s.State != "in" {
 		t.Errorf("closing connections that are not in use is no failure: %+v", s)
 	}
-}
-
-func TestRetriesCanBeTurnedOff(t *testing.T) {
-	f := serveTo(t, nil, newScripted(t, "a", "oc").url, func(c *Config) { c.Retries = -1 })
-	f.get("/").is(t, 200)
-	f.get("/").is(t, 502)
+	f = serveTo(t, nil, newScripted(t, "a", "oc").url, func(c *Config) { c.Retries = -1 })
+	f.gets(1, "/", 200)
+	f.gets(1, "/", 502)
 }
 
 func TestUploadsGoElsewhereWhole(t *testing.T) {

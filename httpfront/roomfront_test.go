@@ -75,8 +75,7 @@ func TestARoomIsAnsweredAsItsSettingsSay(t *testing.T) {
 }
 
 func TestRoomsThatWereNotConfiguredHaveTheBuiltInPage(t *testing.T) {
-	r := newRoom(never)
-	f := configured(t, r)
+	f := configured(t, newRoom(never))
 	other := newRoom(never)
 	other.settings.Name, other.settings.Front.Message = "other", "Not mine"
 	configure(t, f.front, other.settings)

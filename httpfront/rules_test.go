@@ -81,8 +81,8 @@ func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 		"other proxies":      func(c *Config) { c.CountryHeader, c.TrustedProxies = "X-Country", prefixes("192.0.2.0/24") },
 		"no header":          trustLoopback,
 	} {
-		f := configured(t, ruled(`ip.src.country eq "DE"`), change)
-		equal(t, name, f.get("/", "X-Country", "DE").Header.Get(stateField), stateWaiting)
+		got := configured(t, ruled(`ip.src.country eq "DE"`), change).get("/", "X-Country", "DE")
+		equal(t, name, got.Header.Get(stateField), stateWaiting)
 	}
 }
 
@@ -168,9 +168,7 @@ func TestStepsOfAllRules(t *testing.T) {
 		}
 		return CheckRoom(&s, nil)
 	}
-	if err := check(2); err != nil {
-		t.Errorf("two rules: %v", err)
-	}
+	noError(t, check(2))
 
 	has(t, "three rules", fmt.Sprint(check(3)), "4000 are allowed", "rules[2]")
 }

@@ -83,8 +83,7 @@ func expect(t *testing.T, r io.Reader, want string) {
 }
 
 func TestRefusedUpgrade(t *testing.T) {
-	f := serveTo(t, nil, socketOrigin(t))
-	c := f.dial()
+	c := serveTo(t, nil, socketOrigin(t)).dial()
 	for range 2 {
 		fmt.Fprintf(c, upgradeHead, "/refuse")
 		equal(t, "the answer", c.read("GET").is(t, 403).body, "no")

@@ -68,8 +68,7 @@ func TestOnlyOurLanguageIsTold(t *testing.T) {
 	} {
 		r := newRoom(never)
 		r.settings.Front.CustomPage, r.settings.Front.NoJSON = tt.template, tt.noJSON
-		f := configured(t, r)
-		got := f.get("/", "Accept", tt.accept, "Accept-Language", "de")
+		got := configured(t, r).get("/", "Accept", tt.accept, "Accept-Language", "de")
 		equal(t, fmt.Sprint(tt), strings.Join(got.Header.Values("Content-Language"), "|"), tt.want)
 	}
 }
