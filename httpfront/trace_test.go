@@ -168,6 +168,9 @@ func TestTraceOfARequest(t *testing.T) {
 	lacks(t, "the origin", strings.ToLower(got.body), "tracestate")
 	has(t, "who sends", c.about, "ropeline", "1.2", "a1")
 	lacks(t, "what is told of a visitor", fmt.Sprint(c.spans), "secret")
+
+	_, f = traced(t, 0, nil, echo)
+	lacks(t, "the origin, of a request that is not traced", f.get("/", "Traceparent", sampled).body, theirTrace)
 }
 
 // TestTraceOfATrustedProxy: its choice counts, and its trace goes on.
