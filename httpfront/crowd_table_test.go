@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -99,19 +98,5 @@ func TestAddressesAreCountedApartByRoom(t *testing.T) {
 	}
 	if other := newCrowd(); other.key(crdt.RoomID{1}, a) == c.key(crdt.RoomID{1}, a) {
 		t.Error("another process has the same key")
-	}
-}
-
-func BenchmarkMayQueue(b *testing.B) {
-	c := newCrowd()
-	id := crdt.RoomID{1}
-	var text [16]byte
-	now := time.Now()
-	n := uint64(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		n++
-		binary.BigEndian.PutUint64(text[:], n*0x9e3779b97f4a7c15)
-		c.addresses.take(c.key(id, address.Counted(netip.AddrFrom16(text))), 1000, now.UnixNano())
 	}
 }

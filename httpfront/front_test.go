@@ -337,13 +337,3 @@ func TestVisitorsAreNotMixedUp(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-// waitFor waits until ok, looking again and again.
-func waitFor(tb testing.TB, what string, ok func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("waited in vain for %s", what)
-		}
-	}
-}

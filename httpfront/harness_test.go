@@ -75,11 +75,7 @@ func run(tb testing.TB, f func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- f(ctx) }()
-	var stopped atomic.Bool
-	stop = func() {
-		if !stopped.CompareAndSwap(false, true) {
-			return
-		}
+	stop = sync.OnceFunc(func() {
 		cancel()
 		select {
 		case err := <-done:
@@ -89,9 +85,30 @@ func run(tb testing.TB, f func(context.Context) error) (stop func()) {
 		case <-time.After(20 * time.Second):
 			tb.Error("run does not return")
 		}
-	}
+	})
 	tb.Cleanup(stop)
 	return stop
+}
+
+// await returns what comes next.
+func await[T any](tb testing.TB, what string, from <-chan T) (next T) {
+	tb.Helper()
+	select {
+	case next = <-from:
+	case <-time.After(10 * time.Second):
+		tb.Fatalf("waited in vain for %s", what)
+	}
+	return next
+}
+
+// waitFor waits until ok, looking again and again.
+func waitFor(tb testing.TB, what string, ok func() bool) {
+	tb.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			tb.Fatalf("waited in vain for %s", what)
+		}
+	}
 }
 
 // fakeRoom is a room that does what a test says.
@@ -368,6 +385,22 @@ func (f *front) get(path string, header ...string) reply {
 	return f.do("GET", path, nil, header...)
 }
 
+// open asks for path, and returns the answer when its head is there. The test's end closes it.
+func (f *front) open(path string) *http.Response {
+	f.tb.Helper()
+	resp, err := f.client.Get(f.url(path))
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	f.tb.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+// seal returns the cookie of a pass.
+func (f *front) seal(p node.Pass, host string) string {
+	return "ropeline=" + string(f.keys.AppendSeal(nil, p, host))
+}
+
 // conn is a client's connection to a front.
 type conn struct {
 	*net.TCPConn
@@ -444,6 +477,21 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	for name, values := range r.Header {
 		for _, v := range values {
 			fmt.Fprintf(w, "%s: %s\n", name, v)
+		}
+	}
+}
+
+// answerAll answers every read of a request without a body.
+func answerAll(c net.Conn) {
+	defer c.Close()
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nhello")
+	buf := make([]byte, 4096)
+	for {
+		if _, err := c.Read(buf); err != nil {
+			return
+		}
+		if _, err := c.Write(answer); err != nil {
+			return
 		}
 	}
 }
