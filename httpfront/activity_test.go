@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -19,30 +20,33 @@ import (
 // they are judged again, by a clock that the test sets.
 type onTheSite struct {
 	*fakeRoom
-	now   atomic.Int64 // ns since 1970
-	asked chan node.Pass
-	says  chan node.Verdict // nil: what extended says
+	t     *testing.T
+	now   atomic.Int64              // ns since 1970
+	given atomic.Pointer[node.Pass] // the last one
+	asked chan [2]node.Pass         // one that is judged, and the last that was given before
+	says  chan node.Verdict         // nil: what extended says
 }
 
 const visitorSeven = 7
 
-func newOnTheSite(tb testing.TB) *onTheSite {
-	o := &onTheSite{asked: make(chan node.Pass, 100)}
+func newOnTheSite(t *testing.T) *onTheSite {
+	o := &onTheSite{t: t, asked: make(chan [2]node.Pass, 100)}
 	o.now.Store(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC).UnixNano())
 	o.fakeRoom = newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		if !known {
-			return extended(p, now)
+		v := extended(p, now)
+		if known {
+			o.asked <- [2]node.Pass{p, *o.given.Load()}
+			if o.says != nil {
+				select {
+				case v = <-o.says:
+				case <-t.Context().Done():
+				}
+			}
 		}
-		o.asked <- p
-		if o.says == nil {
-			return extended(p, now)
+		if v.SetPass {
+			o.given.Store(&v.Pass)
 		}
-		select {
-		case v := <-o.says:
-			return v
-		case <-tb.Context().Done():
-			return extended(p, now)
-		}
+		return v
 	})
 	return o
 }
@@ -63,25 +67,31 @@ func (o *onTheSite) pass(d time.Duration) { o.now.Add(int64(d)) }
 
 func (o *onTheSite) use(c *Config) { c.Clock = o.clock }
 
-// expectAsked waits until a pass is judged that ends then.
-func (o *onTheSite) expectAsked(t *testing.T, end time.Time) {
-	t.Helper()
-	select {
-	case p := <-o.asked:
-		if !p.LeaseEnd.Equal(end) || p.Visitor != (node.VisitorID{visitorSeven}) {
-			t.Fatalf("a pass of %v that ends at %v is judged, want one that ends at %v", p.Visitor, p.LeaseEnd, end)
-		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("no pass is judged")
+// endsOnce has the next judgement end the session.
+func (o *onTheSite) endsOnce() {
+	o.says = make(chan node.Verdict, 1)
+	o.says <- node.Verdict{}
+}
+
+// tunnel opens one to an origin that echoes.
+func (o *onTheSite) tunnel(rooms Rooms) (*front, *conn) {
+	o.t.Helper()
+	f := serveTo(o.t, rooms, socketOrigin(o.t), o.use)
+	return f, upgraded(o.t, f, "/")
+}
+
+// expectAsked waits until the pass that was given last is judged.
+func (o *onTheSite) expectAsked() {
+	o.t.Helper()
+	if of := await(o.t, "a judgement", o.asked); of[0] != of[1] {
+		o.t.Fatalf("%+v is judged, want the pass that was given last, %+v", of[0], of[1])
 	}
 }
 
-func (o *onTheSite) expectNotAsked(t *testing.T) {
-	t.Helper()
-	select {
-	case p := <-o.asked:
-		t.Fatalf("a pass that ends at %v is judged", p.LeaseEnd)
-	default:
+func (o *onTheSite) expectNotAsked() {
+	o.t.Helper()
+	if n := len(o.asked); n != 0 {
+		o.t.Fatalf("%d passes are judged", n)
 	}
 }
 
@@ -113,27 +123,34 @@ func (c *conn) talk(t *testing.T, text string) {
 	expect(t, c.br, text)
 }
 
+// over waits for the end of a tunnel, in which nothing but x has been said.
+func (c *conn) over(t *testing.T) {
+	t.Helper()
+	if got, err := io.ReadAll(c.br); isTimeout(err) {
+		t.Error("the tunnel goes on")
+	} else if err == nil && strings.Trim(string(got), "x") != "" {
+		t.Errorf("got %q, want the end", got)
+	}
+}
+
 // TestWhoTalksInATunnelIsActive goes on for several sessions, with the pass of the last
 // judgement each time.
 func TestWhoTalksInATunnelIsActive(t *testing.T) {
 	o := newOnTheSite(t)
-	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-	c := upgraded(t, f, "/")
+	_, c := o.tunnel(fakeRooms{room: o})
 	part := o.settings.SessionDuration / activePart
-	end := o.clock().Add(o.settings.SessionDuration)
 	for range 3 * activePart {
 		o.pass(part - time.Nanosecond)
 		for range 3 {
 			c.talk(t, "early ")
 		}
-		o.expectNotAsked(t)
+		o.expectNotAsked()
 		o.pass(time.Nanosecond)
 		c.talk(t, "in time ")
-		o.expectAsked(t, end)
-		end = o.clock().Add(o.settings.SessionDuration)
+		o.expectAsked()
 		settled(t)
 		c.talk(t, "again ")
-		o.expectNotAsked(t)
+		o.expectNotAsked()
 	}
 }
 
@@ -146,42 +163,37 @@ func TestWhatWasSaidLastCounts(t *testing.T) {
 	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t)) // by the machine's clock
 	c := upgraded(t, f, "/")
 	c.talk(t, "something")
-	select {
-	case <-o.asked:
-	case <-time.After(10 * time.Second):
-		t.Error("no pass is judged")
-	}
+	o.expectAsked()
 	settled(t)
 	time.Sleep(5 * o.settings.SessionDuration / activePart / 4) // nothing more is said
-	o.expectNotAsked(t)
+	o.expectNotAsked()
 }
 
 // TestTunnelsEndWithTheSession has the room say that the visitor is not on the site any
 // more, in all the ways that there are.
 func TestTunnelsEndWithTheSession(t *testing.T) {
 	stranger := node.Pass{Visitor: node.VisitorID{9}, AcceptedAt: time.Unix(1, 0), LeaseEnd: time.Unix(2, 0)}
+	seven := node.Pass{Visitor: node.VisitorID{visitorSeven}}
 	for name, tt := range map[string]struct {
-		after   time.Duration
-		says    *node.Verdict // nil: is not asked
-		disable bool          // renewal
-		goesOn  bool
-		freed   bool // the place that the visitor got as somebody new
+		after      time.Duration
+		says       *node.Verdict // nil: is not asked
+		notRenewed bool
+		goesOn     bool
+		freed      bool // the place that the visitor got as somebody new
 	}{
-		"has to wait":                          {6 * time.Minute, &node.Verdict{New: true, SetPass: true, Pass: node.Pass{Visitor: node.VisitorID{9}}}, false, false, false},
-		"is refused":                           {6 * time.Minute, &node.Verdict{ClearPass: true}, false, false, false},
-		"ended, and there is a place":          {time.Minute, &node.Verdict{Admit: true, SetPass: true, Pass: stranger}, false, false, true},
-		"silent for long, and there is one":    {6 * time.Minute, &node.Verdict{Admit: true, SetPass: true, Pass: stranger}, false, true, false},
-		"not renewed, and has run out":         {6 * time.Minute, nil, true, false, false},
-		"not renewed, and runs":                {4 * time.Minute, &node.Verdict{Admit: true, Pass: node.Pass{Visitor: node.VisitorID{visitorSeven}}}, true, true, false},
-		"goes on with the ticket of elsewhere": {time.Minute, &node.Verdict{Admit: true, SetPass: true, Pass: node.Pass{Visitor: node.VisitorID{visitorSeven}}}, false, true, false},
+		"has to wait":                          {after: 6 * time.Minute, says: &node.Verdict{New: true, SetPass: true, Pass: node.Pass{Visitor: node.VisitorID{9}}}},
+		"is refused":                           {after: 6 * time.Minute, says: &node.Verdict{ClearPass: true}},
+		"ended, and there is a place":          {after: time.Minute, says: &node.Verdict{Admit: true, SetPass: true, Pass: stranger}, freed: true},
+		"silent for long, and there is one":    {after: 6 * time.Minute, says: &node.Verdict{Admit: true, SetPass: true, Pass: stranger}, goesOn: true},
+		"not renewed, and has run out":         {after: 6 * time.Minute, notRenewed: true},
+		"not renewed, and runs":                {after: 4 * time.Minute, says: &node.Verdict{Admit: true, Pass: seven}, notRenewed: true, goesOn: true},
+		"goes on with the ticket of elsewhere": {after: time.Minute, says: &node.Verdict{Admit: true, SetPass: true, Pass: seven}, goesOn: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOnTheSite(t)
 			o.says = make(chan node.Verdict, 1)
-			o.settings.DisableSessionRenewal = tt.disable
-			f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-			c := upgraded(t, f, "/")
-			end := o.clock().Add(o.settings.SessionDuration)
+			o.settings.DisableSessionRenewal = tt.notRenewed
+			f, c := o.tunnel(fakeRooms{room: o})
 			o.pass(tt.after)
 			if tt.says != nil {
 				o.says <- *tt.says
@@ -189,22 +201,18 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 			io.WriteString(c, "x")
 			if tt.goesOn {
 				expect(t, c.br, "x")
-				o.expectAsked(t, end)
+				o.expectAsked()
 				settled(t)
 				c.talk(t, "still there")
-			} else if got, err := io.ReadAll(c.br); err == nil && strings.Trim(string(got), "x") != "" {
-				t.Errorf("got %q, want the end", got)
-			} else if isTimeout(err) {
-				t.Error("the tunnel goes on")
+			} else {
+				c.over(t)
+				f.tunnelsEnd()
 			}
 			if ended := o.takeEnded(); (len(ended) == 1 && ended[0].Visitor == stranger.Visitor) != tt.freed {
 				t.Errorf("ended %v", ended)
 			}
 			if n := o.queued.Load(); n != 0 {
 				t.Errorf("%d queue that nobody will come for", n)
-			}
-			if !tt.goesOn {
-				f.tunnelsEnd()
 			}
 		})
 	}
@@ -214,19 +222,15 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 func TestNoByteWaitsForTheRoom(t *testing.T) {
 	o := newOnTheSite(t)
 	o.says = make(chan node.Verdict)
-	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-	c := upgraded(t, f, "/")
-	end := o.clock().Add(o.settings.SessionDuration)
+	_, c := o.tunnel(fakeRooms{room: o})
 	for range 5 {
 		o.pass(time.Minute)
 		c.talk(t, strings.Repeat("x", 50000))
 	}
-	o.expectAsked(t, end)
-	o.expectNotAsked(t) // one at a time
+	o.expectAsked()
+	o.expectNotAsked() // one at a time
 	o.says <- node.Verdict{}
-	if _, err := io.ReadAll(c.br); isTimeout(err) {
-		t.Error("the tunnel goes on")
-	}
+	c.over(t)
 }
 
 // TestAPanicOfTheRoomCostsNobodyTheTunnel: nor the next judgement.
@@ -240,15 +244,14 @@ func TestAPanicOfTheRoomCostsNobodyTheTunnel(t *testing.T) {
 		}
 		return plain(p, known, now)
 	}
-	f := serveTo(t, fakeRooms{room: o}, socketOrigin(t), o.use)
-	c := upgraded(t, f, "/")
-	end := o.clock().Add(o.settings.SessionDuration)
-	o.pass(time.Minute)
-	c.talk(t, "one")
-	settled(t)
-	o.pass(time.Minute)
-	c.talk(t, "two")
-	o.expectAsked(t, end)
+	_, c := o.tunnel(fakeRooms{room: o})
+	for range 2 {
+		o.expectNotAsked()
+		o.pass(time.Minute)
+		c.talk(t, "x")
+		settled(t)
+	}
+	o.expectAsked()
 }
 
 // changingRooms is a room that may be gone: suspended, or another one stands there.
@@ -268,33 +271,28 @@ func (r *changingRooms) Route(host, path string) Room {
 func TestASuspendedRoomJudgesNoTunnel(t *testing.T) {
 	o := newOnTheSite(t)
 	rooms := &changingRooms{fakeRooms: fakeRooms{room: o}}
-	f := serveTo(t, rooms, socketOrigin(t), o.use)
-	c := upgraded(t, f, "/")
-	end := o.clock().Add(o.settings.SessionDuration)
+	_, c := o.tunnel(rooms)
 	rooms.gone.Store(true)
 	o.pass(time.Hour)
 	c.talk(t, "x")
 	settled(t)
-	o.expectNotAsked(t)
+	o.expectNotAsked()
 	rooms.gone.Store(false)
 	o.pass(time.Minute)
 	c.talk(t, "x")
-	o.expectAsked(t, end)
+	o.expectAsked()
 }
 
 func TestATunnelEndsWhereAnotherRoomStands(t *testing.T) {
 	o := newOnTheSite(t)
 	rooms := &changingRooms{fakeRooms: fakeRooms{room: o}, next: fakeRooms{room: newOnTheSite(t)}}
-	f := serveTo(t, rooms, socketOrigin(t), o.use)
-	c := upgraded(t, f, "/")
+	_, c := o.tunnel(rooms)
 	c.talk(t, "x")
 	rooms.gone.Store(true) // the room was deleted and made again, or moved away
 	o.pass(o.settings.SessionDuration / activePart)
 	io.WriteString(c, "x")
-	if _, err := io.ReadAll(c.br); isTimeout(err) {
-		t.Error("the tunnel goes on")
-	}
-	o.expectNotAsked(t)
+	c.over(t)
+	o.expectNotAsked()
 }
 
 func TestWithoutASessionNothingIsJudged(t *testing.T) {
@@ -303,14 +301,13 @@ func TestWithoutASessionNothingIsJudged(t *testing.T) {
 		"no pass": fakeRooms{room: newRoom(always)},
 	} {
 		o := newOnTheSite(t)
-		f := serveTo(t, rooms, socketOrigin(t), o.use)
-		c := upgraded(t, f, "/")
+		_, c := o.tunnel(rooms)
 		for range 3 {
 			o.pass(time.Hour)
 			c.talk(t, name)
 		}
 		settled(t)
-		o.expectNotAsked(t)
+		o.expectNotAsked()
 	}
 }
 
@@ -333,61 +330,46 @@ func slowly(next <-chan struct{}) http.Handler {
 // session is over they are finished as they were begun, and nobody is asked any more.
 func TestBodiesKeepVisitorsActive(t *testing.T) {
 	for _, goesOn := range []bool{true, false} {
-		for _, path := range []string{"/known", "/chunked", "/unending"} {
+		for path, version := range map[string]string{"/known": "1.1", "/chunked": "1.1", "/unending": "1.0"} {
 			t.Run(fmt.Sprintf("answer %s, goes on %v", path, goesOn), func(t *testing.T) {
 				o, next := newOnTheSite(t), make(chan struct{}, 3)
 				if !goesOn {
-					o.says = make(chan node.Verdict, 3)
-					o.says <- node.Verdict{}
+					o.endsOnce()
 				}
-				f := serve(t, fakeRooms{room: o}, slowly(next), o.use)
-				c := f.dial()
-				version := "1.1"
-				if path == "/unending" {
-					version = "1.0"
-				}
+				c := serve(t, fakeRooms{room: o}, slowly(next), o.use).dial()
 				fmt.Fprintf(c, "GET %s HTTP/%s\r\nHost: a\r\nConnection: close\r\n\r\n", path, version)
 				resp := c.response("GET")
-				end := o.clock().Add(o.settings.SessionDuration)
 				for i := range 3 {
 					expect(t, resp.Body, "x")
-					if i > 0 && (goesOn || i == 1) {
-						o.expectAsked(t, end)
-						end = o.clock().Add(o.settings.SessionDuration)
+					if i == 1 || i == 2 && goesOn {
+						o.expectAsked()
 					}
 					settled(t)
 					o.pass(time.Minute)
 					next <- struct{}{}
 				}
-				if rest, err := io.ReadAll(resp.Body); len(rest) > 0 || err != nil {
-					t.Errorf("at the end: %q, %v", rest, err)
+				if rest := whole(t, resp); rest.body != "" {
+					t.Errorf("at the end: %q", rest.body)
 				}
 				settled(t)
-				o.expectNotAsked(t)
+				o.expectNotAsked()
 			})
 		}
 		t.Run(fmt.Sprintf("upload, goes on %v", goesOn), func(t *testing.T) {
 			o, next := newOnTheSite(t), make(chan struct{}, 3)
 			if !goesOn {
-				o.says = make(chan node.Verdict, 3)
-				o.says <- node.Verdict{}
+				o.endsOnce()
 			}
 			begun := make(chan struct{}, 1)
-			f := serve(t, fakeRooms{room: o}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			c := serve(t, fakeRooms{room: o}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				begun <- struct{}{}
 				slowly(next).ServeHTTP(w, r)
-			}), o.use)
-			c := f.dial()
+			}), o.use).dial()
 			io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 9002\r\n\r\n"+strings.Repeat("x", 9000))
-			select { // an origin is taken before the watch over the pass begins
-			case <-begun:
-			case <-time.After(10 * time.Second):
-				t.Fatal("the upload does not begin")
-			}
-			end := o.clock().Add(o.settings.SessionDuration)
+			await(t, "the upload", begun) // an origin is taken before the watch over the pass begins
 			o.pass(time.Minute)
 			io.WriteString(c, "x")
-			o.expectAsked(t, end)
+			o.expectAsked()
 			settled(t)
 			for range 3 {
 				next <- struct{}{}
@@ -404,27 +386,20 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 // end on.
 func TestTheEndOfALongAnswerCounts(t *testing.T) {
 	o, next := newOnTheSite(t), make(chan struct{}, 3)
-	f := serve(t, fakeRooms{room: o}, slowly(next), o.use)
-	resp, err := f.client.Get(f.url("/chunked"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	expect(t, resp.Body, "x")
-	end := o.clock().Add(o.settings.SessionDuration)
+	body := serve(t, fakeRooms{room: o}, slowly(next), o.use).open("/chunked").Body
+	expect(t, body, "x")
 	o.pass(time.Minute)
 	next <- struct{}{}
-	expect(t, resp.Body, "x")
-	o.expectAsked(t, end)
+	expect(t, body, "x")
+	o.expectAsked()
 	settled(t)
-	end = o.clock().Add(o.settings.SessionDuration)
 	o.pass(time.Second)
 	next <- struct{}{}
-	expect(t, resp.Body, "x")
-	o.expectNotAsked(t)
+	expect(t, body, "x")
+	o.expectNotAsked()
 	next <- struct{}{}
-	io.Copy(io.Discard, resp.Body)
-	o.expectAsked(t, end)
+	io.Copy(io.Discard, body)
+	o.expectAsked()
 }
 
 // TestIdleTunnelsCostNoGoroutines compares tunnels of a room with those without one.
@@ -451,32 +426,31 @@ func TestIdleTunnelsCostNoGoroutines(t *testing.T) {
 func TestNobodyIsJudgedAfterTheEnd(t *testing.T) {
 	o := newOnTheSite(t)
 	o.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
-	got := make(chan struct{}, 100)
-	f := serve(t, fakeRooms{room: o}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		buf := make([]byte, 100)
-		for {
-			if n, err := r.Body.Read(buf); n > 0 {
-				got <- struct{}{}
-			} else if err != nil {
+	got := make(chan byte)
+	c := serve(t, fakeRooms{room: o}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for body := bufio.NewReader(r.Body); ; {
+			b, err := body.ReadByte()
+			if err != nil {
 				break
 			}
+			got <- b
 		}
 		w.Header().Set("Ropeline-Command", "revoke")
-	}), o.use)
-	c := f.dial()
+	}), o.use).dial()
 	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na")
-	<-got
+	await(t, "the first byte", got)
 	o.pass(time.Minute)
 	io.WriteString(c, "b")
-	<-got
-	<-o.asked // while the upload goes on
+	await(t, "the second byte", got)
+	o.expectAsked() // while the upload goes on
 	settled(t)
 	o.pass(time.Second)
 	io.WriteString(c, "c")
+	await(t, "the third byte", got)
 	c.read("POST")
 	settled(t)
 	if n := len(o.takeEnded()); n < 1 {
 		t.Fatal("the session is not ended")
 	}
-	o.expectNotAsked(t)
+	o.expectNotAsked()
 }
