@@ -1,8 +1,8 @@
 package httpfront
 
 import (
-	"encoding/binary"
-	"encoding/json"
+	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
@@ -109,20 +109,33 @@ func (c *crowded) waiting() int {
 	return c.core.Route("", "/").View().Waiting
 }
 
-// someAddress returns an address in a network.
+// queues reports whether somebody who has to wait gets a place in the line.
+func (a Answer) queues(t *testing.T, of ...any) bool {
+	t.Helper()
+	a.is(t, Queued, of...)
+	is := a.Status == http.StatusOK
+	if !is && (a.Status != http.StatusTooManyRequests || a.Cookie != "") {
+		t.Errorf("%v: who gets no place gets %d and the cookie %q", of, a.Status, a.Cookie)
+	}
+	return is
+}
+
+// flood is how many of 1000 requests of an address with a cookie get a place in the line.
+func (c *crowded) flood(address, cookie string) (queued int) {
+	c.t.Helper()
+	for range 1000 {
+		if a := c.ask(address, cookie); a.queues(c.t) && a.Cookie != "" {
+			queued++
+		}
+	}
+	return queued
+}
+
+// someAddress returns an address in a network whose prefix ends with a byte.
 func someAddress(in netip.Prefix, r *rand.Rand) string {
 	a := in.Addr().As16()
-	var random [16]byte
-	binary.BigEndian.PutUint64(random[:8], r.Uint64())
-	binary.BigEndian.PutUint64(random[8:], r.Uint64())
-	bits := in.Bits()
-	for i := range a {
-		switch left := bits - 8*i; {
-		case left <= 0:
-			a[i] = random[i]
-		case left < 8:
-			a[i] |= random[i] >> left
-		}
+	for i := in.Bits() / 8; i < len(a); i++ {
+		a[i] = byte(r.Uint32())
 	}
 	return netip.AddrFrom16(a).String()
 }
@@ -155,14 +168,11 @@ func TestAFloodMakesALineNoLongerThanAllowed(t *testing.T) {
 				address = someAddress(netip.MustParsePrefix(tt.from), r)
 			}
 			a := c.ask(address, "")
-			if a.Status != http.StatusTooManyRequests {
+			if a.queues(t, name) {
 				queued++
 			}
 			if a.Cookie != "" {
 				passes++
-			}
-			if a.Outcome != Queued {
-				t.Fatalf("%s: %v", name, a.Outcome)
 			}
 		}
 		if n := c.waiting(); queued != tt.want || passes != tt.want || n != tt.want {
@@ -175,81 +185,42 @@ func TestAFloodMakesALineNoLongerThanAllowed(t *testing.T) {
 func TestALineGoesOnGrowingAsAllowed(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{PerAddress: 60, All: 600})
 	c.fill()
-	flood := func(address string) (queued int) {
-		for range 1000 {
-			if c.ask(address, "").Cookie != "" {
-				queued++
-			}
-		}
-		return queued
-	}
-	if n := flood("192.0.2.1"); n != 60 {
-		t.Errorf("%d at once, want 60", n)
-	}
+	equal(t, "at once", c.flood("192.0.2.1", ""), 60)
 	c.now = c.now.Add(time.Second) // and the node is not told: it would let somebody in
-	if n := flood("192.0.2.1"); n != 1 {
-		t.Errorf("%d more after a second, want 1", n)
-	}
+	equal(t, "more after a second", c.flood("192.0.2.1", ""), 1)
 	c.now = c.now.Add(time.Minute)
-	if n := flood("192.0.2.1"); n != 60 {
-		t.Errorf("%d more after a minute, want 60", n)
-	}
-	if n := flood("192.0.2.2"); n != 60 {
-		t.Errorf("%d of another address, want 60", n)
-	}
+	equal(t, "more after a minute", c.flood("192.0.2.1", ""), 60)
+	equal(t, "of another address", c.flood("192.0.2.2", ""), 60)
 }
 
 // TestManyBehindOneAddressQueue has an office come, and come again.
 func TestManyBehindOneAddressQueue(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{PerAddress: 1000, All: 600_000})
 	c.fill()
-	var passes []string
-	for i := range 800 {
-		a := c.ask("192.0.2.1", "")
-		if a.Cookie == "" {
-			t.Fatalf("number %d gets no place in the line", i+1)
-		}
-		passes = append(passes, a.Cookie)
-	}
-	for range 4 {
+	passes := make([]string, 800)
+	for range 5 {
 		c.pass(2 * time.Second)
 		for i, p := range passes {
 			a := c.ask("192.0.2.1", p)
-			if a.Outcome == Admitted || a.Status != http.StatusOK {
-				t.Fatalf("number %d, who waits, gets %v %d", i+1, a.Outcome, a.Status)
-			}
-			if a.Cookie != "" {
-				passes[i] = a.Cookie
+			if passes[i] = cmp.Or(a.Cookie, p); !a.queues(t, "number", i+1) || passes[i] == "" {
+				t.Fatalf("number %d has no place in the line", i+1)
 			}
 		}
 	}
-	if n := c.waiting(); n != 800 {
-		t.Errorf("%d wait, want 800", n)
-	}
+	equal(t, "how many wait", c.waiting(), len(passes))
 }
 
 // TestALimitOnNewVisitorsTouchesNobodyElse asks from an address that may bring nobody more.
 func TestALimitOnNewVisitorsTouchesNobodyElse(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{PerAddress: 1, All: 1})
-	inside := c.ask("192.0.2.1", "")
-	if inside.Outcome != Admitted {
-		t.Fatal("a place is free, and somebody new has to wait")
-	}
+	inside := c.ask("192.0.2.1", "").is(t, Admitted, "somebody new while a place is free")
 	c.pass(time.Second)
 	waits := c.ask("192.0.2.1", "")
-	if waits.Cookie == "" {
-		t.Fatal("the first one does not queue")
-	}
-	if a := c.ask("192.0.2.1", ""); a.Status != http.StatusTooManyRequests || a.Cookie != "" || a.Outcome != Queued {
-		t.Fatalf("the second one gets %+v", a)
-	}
-	if a := c.ask("192.0.2.1", inside.Cookie); a.Outcome != Admitted {
-		t.Errorf("who is inside gets %v", a.Outcome)
-	}
+	equal(t, "the first one queues", waits.queues(t), true)
+	equal(t, "the second one queues", c.ask("192.0.2.1", "").queues(t), false)
+	c.ask("192.0.2.1", inside.Cookie).is(t, Admitted, "who is inside")
 	c.pass(time.Second)
-	if a := c.ask("192.0.2.1", waits.Cookie); a.Outcome != Queued || a.Status != http.StatusOK {
-		t.Errorf("who waits gets %v %d", a.Outcome, a.Status)
-	}
+	equal(t, "who waits goes on to", c.ask("192.0.2.1", waits.Cookie).queues(t), true)
 }
 
 func TestAFreePlaceIsForAnybody(t *testing.T) {
@@ -259,39 +230,26 @@ func TestAFreePlaceIsForAnybody(t *testing.T) {
 	if !limits.all.AllowN(c.now, 1) || !c.front.crowd.addresses.take(key, 1, c.now.UnixNano()) {
 		t.Fatal("the limits are reached from the beginning")
 	}
-	if a := c.ask("192.0.2.1", ""); a.Outcome != Admitted || a.Cookie == "" {
-		t.Errorf("got %+v", a)
+	if a := c.ask("192.0.2.1", "").is(t, Admitted); a.Cookie == "" {
+		t.Errorf("got %+v, want a pass", a)
 	}
 	c.pass(time.Second)
-	if a := c.ask("192.0.2.1", ""); a.Status != http.StatusTooManyRequests {
-		t.Errorf("without a free place: got %+v", a)
-	}
+	equal(t, "somebody queues without a free place", c.ask("192.0.2.1", "").queues(t), false)
 }
 
 // TestPassesThatRanOutAreNoWayAround floods with a pass that was good once.
 func TestPassesThatRanOutAreNoWayAround(t *testing.T) {
 	const limit = 50
-	for name, wait := range map[string]bool{"of a session": false, "of a place": true} {
+	for name, was := range map[string]Outcome{"of a session": Admitted, "of a place": Queued} {
 		c := newCrowded(t, room.NewVisitors{PerAddress: limit})
-		old := c.ask("192.0.2.1", "")
-		c.pass(time.Second)
-		if wait {
-			old = c.ask("192.0.2.1", "")
+		if was == Queued {
+			c.fill()
 		}
-		if (old.Outcome == Admitted) == wait || old.Cookie == "" {
-			t.Fatalf("%s: got %+v", name, old)
-		}
+		old := c.ask("192.0.2.1", "").is(t, was, name).Cookie
 		c.pass(10 * time.Minute)
 		c.fill()
-		queued := 0
-		for range 1000 {
-			if c.ask("192.0.2.1", old.Cookie).Status != http.StatusTooManyRequests {
-				queued++
-			}
-		}
-		if n := c.waiting(); queued != limit || n != limit {
-			t.Errorf("%s: %d queue, the node counts %d, want %d", name, queued, n, limit)
-		}
+		equal(t, name+": how many queue", c.flood("192.0.2.1", old), limit)
+		equal(t, name+": how many wait", c.waiting(), limit)
 	}
 }
 
@@ -312,101 +270,61 @@ func TestWhoMayNotQueueIsTold(t *testing.T) {
 	var log lockedLog
 	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), trustLoopback, func(c *Config) { c.Logger = log.logger() })
 	configure(t, f.front, r.settings)
-	first := f.get("/", "X-Forwarded-For", "192.0.2.77")
-	if first.StatusCode != 200 || len(first.Cookies()) != 1 {
-		t.Fatalf("the first one gets %d %v", first.StatusCode, first.Header)
-	}
+	f.get("/", "X-Forwarded-For", "192.0.2.77").is(t, 200, "\r\nSet-Cookie: ropeline=")
 	told := 0
-	for _, tt := range []struct{ method, accept, language, want, typ, in string }{
-		{"GET", "text/html", "de", "Im Moment wird niemand eingelassen", "text/html; charset=utf-8", "de-DE"},
-		{"GET", "text/html", "en", "Nobody is let in right now", "text/html; charset=utf-8", "en-US"},
-		{"GET", "text/html", "", `lang="fr-FR"`, "text/html; charset=utf-8", "fr-FR"},
-		{"POST", "text/html", "ar", `dir="rtl"`, "text/html; charset=utf-8", "ar-EG"},
-		{"GET", "application/json", "de", `"title":"Im Moment wird niemand eingelassen"`, "application/json", "de-DE"},
-		{"POST", "application/json", "", `"notDelivered":true`, "application/json", "fr-FR"},
+	for _, tt := range []struct{ method, accept, language, want, in string }{
+		{"GET", "text/html", "de", "Im Moment wird niemand eingelassen", "de-DE"},
+		{"GET", "text/html", "en", "Nobody is let in right now", "en-US"},
+		{"GET", "text/html", "", `lang="fr-FR"`, "fr-FR"},
+		{"POST", "text/html", "ar", `dir="rtl"`, "ar-EG"},
+		{"GET", "application/json", "de", `"title":"Im Moment wird niemand eingelassen"`, "de-DE"},
+		{"POST", "application/json", "", `"notDelivered":true`, "fr-FR"},
 	} {
-		header := []string{"X-Forwarded-For", "192.0.2.77", "Accept", tt.accept, "Accept-Language", tt.language}
-		got := f.do(tt.method, "/", nil, header...)
-		told++
-		h := got.Header
-		if got.StatusCode != 429 || !strings.Contains(got.body, tt.want) || h.Get("Content-Type") != tt.typ || h.Get("Content-Language") != tt.in {
-			t.Errorf("%+v: got %d %v\n%s", tt, got.StatusCode, h, got.body)
+		got := f.do(tt.method, "/", nil, "X-Forwarded-For", "192.0.2.77", "Accept", tt.accept, "Accept-Language", tt.language)
+		after := got.Header.Get("Retry-After")
+		seconds, err := strconv.Atoi(after)
+		if err != nil || seconds < crowdRetry || seconds >= 2*crowdRetry {
+			t.Errorf("%+v: to come again after %q seconds", tt, after)
 		}
-		seconds, err := strconv.Atoi(h.Get("Retry-After"))
-		if err != nil || seconds < crowdRetry || seconds >= 2*crowdRetry || h.Get("Refresh") != h.Get("Retry-After") {
-			t.Errorf("%+v: %v", tt, h)
-		}
-		if len(got.Cookies()) != 0 || h.Get("Cache-Control") != "private, no-store" || h.Get(stateField) != "crowded" {
-			t.Errorf("%+v: %v", tt, h)
-		}
+		got.is(t, 429, tt.want, "\r\nContent-Language: "+tt.in, "\r\nContent-Type: "+tt.accept, "\r\nRefresh: "+after+"\r\n",
+			"\r\nCache-Control: private, no-store\r\n", "\r\nRopeline-State: crowded\r\n")
+		lacks(t, "who has no place", got.text(), "Set-Cookie", `"arrival":"`)
 		if tt.accept == "application/json" {
-			hasNoPlace(t, got.body, seconds)
-		} else if !strings.HasSuffix(h.Get("Content-Security-Policy"), "; frame-ancestors https://partner.example") {
-			t.Errorf("%+v: policy %q", tt, h.Get("Content-Security-Policy"))
+			has(t, "who has no place", got.body, `{"cfWaitingRoom":{"inWaitingRoom":true,`, `"waitTimeKnown":false,`, `"position":0,`,
+				`"waitTimeText":"",`, `"refreshIntervalSeconds":`+after+`,`)
+		} else {
+			has(t, "the policy", got.Header.Get("Content-Security-Policy"), "; frame-ancestors https://partner.example")
 		}
 		q := asks(tt.method, "/", "Accept", tt.accept, "Accept-Language", tt.language)
 		q.For = "192.0.2.77"
 		a := f.front.Judge(q)
-		told++
-		if a.Outcome != Queued || a.Status != 429 || !strings.Contains(string(a.Body), tt.want) || a.retryAfter() < crowdRetry || a.Cookie != "" || a.field(stateField) != "crowded" {
+		equal(t, "who asks by a proxy queues", a.queues(t), false)
+		has(t, "a proxy that asks", string(a.Body), tt.want)
+		if a.retryAfter() < crowdRetry || a.field(stateField) != "crowded" {
 			t.Errorf("%+v: a proxy that asks gets %+v", tt, a)
 		}
+		told += 2
 	}
-	if n := r.crowded.Load(); n != int64(told) || r.queued.Load() != 1 {
-		t.Errorf("%d counted and %d queued, want %d and 1", n, r.queued.Load(), told)
-	}
-	if strings.Count(log.text(), "too many new visitors") != 1 || !log.has("192.0.2.0/24") || log.has("192.0.2.77") || !log.has("room=shop") {
-		t.Errorf("the log tells\n%s", log.text())
-	}
-}
-
-// hasNoPlace fails unless JSON says, under the key that clients know, that the visitor is
-// not in, has no place, and when to ask again.
-func hasNoPlace(t *testing.T, body string, seconds int) {
-	t.Helper()
-	var told struct {
-		Room *struct {
-			InWaitingRoom          bool       `json:"inWaitingRoom"`
-			WaitTimeKnown          bool       `json:"waitTimeKnown"`
-			RefreshIntervalSeconds int        `json:"refreshIntervalSeconds"`
-			Position               int        `json:"position"`
-			Arrival                *time.Time `json:"arrival"`
-			WaitTimeText           string     `json:"waitTimeText"`
-		} `json:"cfWaitingRoom"`
-	}
-	err := json.Unmarshal([]byte(body), &told)
-	if w := told.Room; err != nil || w == nil || !w.InWaitingRoom || w.WaitTimeKnown || w.RefreshIntervalSeconds != seconds ||
-		w.Position != 0 || w.Arrival != nil || w.WaitTimeText != "" {
-		t.Errorf("to be asked again in %d s: %s, %v", seconds, body, err)
-	}
+	equal(t, "who gets no place and is counted", r.crowded.Load(), int64(told))
+	equal(t, "who queues and is counted", r.queued.Load(), 1)
+	equal(t, "how often the log tells", strings.Count(log.text(), "too many new visitors"), 1)
+	has(t, "the log", log.text(), "192.0.2.0/24", "room=shop")
+	lacks(t, "the log", log.text(), "192.0.2.77")
 }
 
 func TestTheLogTellsOfALineThatIsFull(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{All: 1})
 	c.fill()
-	for range 9 {
-		c.ask("192.0.2.1", "")
-	}
-	if strings.Count(c.log.text(), "too many new visitors") != 1 || !c.log.has("limit=1") {
-		t.Errorf("the log tells\n%s", c.log.text())
-	}
+	c.flood("192.0.2.1", "")
+	equal(t, "how often the log tells", strings.Count(c.log.text(), "too many new visitors"), 1)
+	has(t, "the log", c.log.text(), "limit=1")
 }
 
 // TestANewLimitForgetsNoOther configures a room again during a flood.
 func TestANewLimitForgetsNoOther(t *testing.T) {
 	c := newCrowded(t, room.NewVisitors{All: 10})
 	c.fill()
-	flood := func(limits room.NewVisitors) (queued int) {
-		s := smallRoom()
-		s.Front.NewVisitors = limits
-		configure(t, c.front, s)
-		for range 100 {
-			if c.ask("192.0.2.1", "").Cookie != "" {
-				queued++
-			}
-		}
-		return queued
-	}
+	s := smallRoom()
 	for i, tt := range []struct {
 		limits room.NewVisitors
 		want   int
@@ -416,10 +334,10 @@ func TestANewLimitForgetsNoOther(t *testing.T) {
 		{room.NewVisitors{All: 20}, 20},
 		{room.NewVisitors{PerAddress: 5}, 5},
 		{room.NewVisitors{PerAddress: 5, All: 30}, 0},
-		{room.NewVisitors{}, 100},
+		{room.NewVisitors{}, 1000},
 	} {
-		if n := flood(tt.limits); n != tt.want {
-			t.Errorf("%d: with %+v %d queue, want %d", i, tt.limits, n, tt.want)
-		}
+		s.Front.NewVisitors = tt.limits
+		configure(t, c.front, s)
+		equal(t, fmt.Sprintf("%d: queue with %+v", i, tt.limits), c.flood("192.0.2.1", ""), tt.want)
 	}
 }
