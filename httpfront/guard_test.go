@@ -42,6 +42,7 @@ const hidden = "GET /hidden HTTP/1.1\r\nHost: good\r\n\r\n"
 func TestHeadsThatAreServed(t *testing.T) {
 	f := serve(t, nil, http.HandlerFunc(echo))
 	for name, c := range map[string]struct{ raw, want string }{
+		"target as it is":       {"GET /a//b%20c;x?q=1%2F HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "GET /a//b%20c;x?q=1%2F host=good\n"},
 		"address of the host":   {"GET http://good/a?b HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "GET /a?b host=good\n"},
 		"of its usual port":     {"GET http://good:80/a HTTP/1.1\r\nHost: good\r\nConnection: close\r\n\r\n", "GET /a host=good\n"},
 		"and the other way":     {"GET http://good/a HTTP/1.1\r\nHost: good:80\r\nConnection: close\r\n\r\n", "GET /a host=good:80\n"},
