@@ -50,37 +50,24 @@ func TestLargeBodiesAreNotHeld(t *testing.T) {
 	runtime.GC()
 	watch()
 	before := peak.Load()
-	for _, path := range []string{"/known", "/chunked"} {
+	for path, length := range map[string]int64{"/known": size, "/chunked": -1} {
 		req, err := http.NewRequest("POST", f.url(path), zeros(size))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path == "/known" {
-			req.ContentLength = size
-		}
+		req.ContentLength = length
 		resp, err := f.client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		buf := make([]byte, 64<<10)
-		var down int64
-		for steps := 0; ; steps++ {
-			n, err := resp.Body.Read(buf)
-			down += int64(n)
-			if steps%256 == 0 {
-				watch()
-			}
-			if err == io.EOF {
-				break
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+		var n, down int64
+		for err == nil {
+			n, err = io.CopyN(io.Discard, resp.Body, 16<<20)
+			down += n
+			watch()
 		}
 		resp.Body.Close()
-		if got := resp.Header.Get("X-Got"); got != strconv.FormatInt(size, 10) || down != size {
-			t.Errorf("%s: %s bytes up and %d down, want %d", path, got, down, size)
-		}
+		equal(t, path+": bytes up and down, and the end", fmt.Sprintln(resp.Header.Get("X-Got"), down, err), fmt.Sprintln(size, size, io.EOF))
 	}
 	if grown := int64(peak.Load()) - int64(before); grown > mayGrow {
 		t.Errorf("the heap grew by %d MiB", grown>>20)
@@ -99,13 +86,8 @@ func TestHead(t *testing.T) {
 	for _, path := range []string{"/known", "/unknown", "/known"} {
 		fmt.Fprintf(c, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\n", path)
 		resp := c.response("HEAD")
-		want := ""
-		if path == "/known" {
-			want = "12345"
-		}
-		if resp.StatusCode != 200 || resp.Header.Get("Content-Length") != want {
-			t.Errorf("%s: got %d, length %q, want %q", path, resp.StatusCode, resp.Header.Get("Content-Length"), want)
-		}
+		equal(t, path, resp.StatusCode, 200)
+		equal(t, path, resp.Header.Get("Content-Length"), map[string]string{"/known": "12345"}[path])
 	}
 }
 
@@ -118,11 +100,8 @@ func TestResponsesWithoutABody(t *testing.T) {
 	}))
 	c := f.dial()
 	for _, code := range []int{204, 304, 302, 200, 404, 500, 204} {
-		fmt.Fprintf(c, "GET /?code=%d HTTP/1.1\r\nHost: a\r\n\r\n", code)
-		got := c.read("GET")
-		if got.StatusCode != code || got.body != "" || got.Header.Get("Etag") != `"x"` || got.Header.Get("Location") != "/b" {
-			t.Errorf("%d: got %d %q %v", code, got.StatusCode, got.body, got.Header)
-		}
+		got := c.ask("GET", fmt.Sprintf("GET /?code=%d HTTP/1.1\r\nHost: a\r\n\r\n", code)).is(t, code, "\r\nEtag: \"x\"\r\n", "\r\nLocation: /b\r\n")
+		equal(t, "the body", got.body, "")
 	}
 }
 
@@ -133,15 +112,9 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 		_, err := io.Copy(w, zeros(1<<30))
 		ended <- err
 	}), func(c *Config) { c.Timeouts.Write = 100 * time.Millisecond })
-	c := f.dial()
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	select {
-	case err := <-ended:
-		if err == nil {
-			t.Error("somebody took a GiB")
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("the origin still sends")
+	io.WriteString(f.dial(), plainGet)
+	if await(t, "the origin to end", ended) == nil {
+		t.Error("somebody took a GiB")
 	}
 }
 
@@ -156,62 +129,62 @@ func trickle(t *testing.T, f *front, head string, piece string, n int, pause tim
 		b, _ := io.ReadAll(c) // a reset at the end is fine
 		got <- string(b)
 	}()
-	for range n {
-		select {
-		case s := <-got:
-			return s
-		case <-time.After(pause):
-		}
+	for ; n > 0 && len(got) == 0; n-- {
+		time.Sleep(pause)
 		io.WriteString(c, piece)
 	}
-	select {
-	case s := <-got:
-		return s
-	case <-time.After(20 * time.Second):
-		t.Fatal("neither answered nor closed")
-		return ""
-	}
+	return await(t, "an answer, or the end", got)
 }
 
 func TestBodiesThatTrickleInAreCutOff(t *testing.T) {
 	t.Parallel()
-	const head = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+	const (
+		head    = "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"
+		chunked = head + "Transfer-Encoding: chunked\r\n\r\n"
+	)
+	known := head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600)
 	for name, c := range map[string]struct {
 		head, piece string
 		rate        int
 		code        string
 	}{
-		"a byte at a time":     {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600), "x", 1 << 20, "408"},
-		"a chunk at a time":    {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", 1000, "408"},
-		"only an extension":    {head + "Transfer-Encoding: chunked\r\n\r\n1;", "x", 1000, "408"},
-		"as slow as it may be": {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600), "x", 1, "200"},
-		"any rate":             {head + "Content-Length: 9000\r\n\r\n" + strings.Repeat("x", 8600), "x", -1, "200"},
+		"a byte at a time":     {known, "x", 1 << 20, "408"},
+		"a chunk at a time":    {chunked, "1\r\nx\r\n", 1000, "408"},
+		"only an extension":    {chunked + "1;", "x", 1000, "408"},
+		"as slow as it may be": {known, "x", 1, "200"},
+		"any rate":             {known, "x", -1, "200"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }), func(cfg *Config) {
+			f := serve(t, nil, http.HandlerFunc(discard), func(cfg *Config) {
 				cfg.Timeouts.Body, cfg.Limits.BodyRate = 400*time.Millisecond, c.rate
 			})
-			if got := trickle(t, f, c.head, c.piece, 400, 3*time.Millisecond); codesOf(got) != c.code {
-				t.Errorf("got %q, want %s", got, c.code)
-			}
+			equal(t, "codes", codesOf(trickle(t, f, c.head, c.piece, 400, 3*time.Millisecond)), c.code)
 			waitFor(t, "the place at the origin", func() bool { return f.active() == 0 })
 		})
+	}
+}
+
+// echoBody is an origin that says what it is told, while it is told.
+func echoBody(w http.ResponseWriter, r *http.Request) {
+	http.NewResponseController(w).EnableFullDuplex()
+	w.(http.Flusher).Flush()
+	for b := bufio.NewReader(r.Body); ; w.(http.Flusher).Flush() {
+		c, err := b.ReadByte()
+		if err != nil {
+			return
+		}
+		w.Write([]byte{c})
 	}
 }
 
 // TestSlowTalkIsNoTrickle has both sides talk slowly once the origin has begun.
 func TestSlowTalkIsNoTrickle(t *testing.T) {
 	t.Parallel()
-	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.NewResponseController(w).EnableFullDuplex()
-		w.(http.Flusher).Flush()
-		io.Copy(w, r.Body)
-	}), func(c *Config) { c.Timeouts.Body, c.Limits.BodyRate = 400*time.Millisecond, 1<<20 })
+	f := serve(t, nil, http.HandlerFunc(echoBody), func(c *Config) { c.Timeouts.Body, c.Limits.BodyRate = 400*time.Millisecond, 1<<20 })
 	got := trickle(t, f, "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 200\r\n\r\n", "x", 200, 5*time.Millisecond)
-	if codesOf(got) != "200" || strings.Count(got, "x") != 200 {
-		t.Errorf("got %q", got)
-	}
+	equal(t, "codes", codesOf(got), "200")
+	equal(t, "bytes", strings.Count(got, "x"), 200)
 }
 
 func TestSlowReadersGetEverything(t *testing.T) {
@@ -223,23 +196,17 @@ func TestSlowReadersGetEverything(t *testing.T) {
 	}), func(c *Config) { c.Timeouts.Write, c.Timeouts.Head, c.Timeouts.Stream = limit, limit, limit })
 	c := f.dial()
 	c.SetReadBuffer(64 << 10)
-	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	io.WriteString(c, lastGet)
 	start := time.Now()
-	buf := make([]byte, 128<<10)
-	total := 0
-	for {
-		n, err := c.Read(buf)
+	var n, total int64
+	var err error
+	for err == nil {
+		n, err = io.CopyN(io.Discard, c, 128<<10)
 		total += n
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatalf("after %d bytes: %v", total, err)
-		}
 		time.Sleep(25 * time.Millisecond)
 	}
-	if total < size {
-		t.Errorf("got %d bytes, want %d and a head", total, size)
+	if total < size || err != io.EOF {
+		t.Errorf("got %d bytes and %v, want %d and a head", total, err, size)
 	}
 	if d := time.Since(start); d < limit {
 		t.Errorf("it took %v only, which shows nothing about a limit of %v", d, limit)
@@ -253,9 +220,8 @@ func TestHTTP10ClientsGetNoChunks(t *testing.T) {
 		io.WriteString(w, "two")
 	}))
 	got := f.raw("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
-	if strings.Contains(got, "chunked") || !strings.HasSuffix(got, "\r\n\r\none two") {
-		t.Errorf("got %q", got)
-	}
+	answered(t, "HTTP/1.0", got, 200, "\r\n\r\none two")
+	lacks(t, "HTTP/1.0", got, "chunked")
 }
 
 // TestHTTP10ClientsGetTheirPass asks as old proxies do, which is how most
@@ -271,9 +237,8 @@ func TestHTTP10ClientsGetTheirPass(t *testing.T) {
 	}))
 	for _, path := range []string{"/known", "/chunked"} {
 		got := f.raw("GET " + path + " HTTP/1.0\r\nHost: a\r\n\r\n")
-		if strings.Count(got, "\r\nSet-Cookie: ropeline=") != 1 || !strings.Contains(got, "\r\nCache-Control: private, no-cache\r\n") {
-			t.Errorf("%s: got %q", path, got)
-		}
+		equal(t, path+": passes", strings.Count(got, "\r\nSet-Cookie: ropeline="), 1)
+		has(t, path, got, "\r\nCache-Control: private, no-cache\r\n")
 	}
 }
 
@@ -292,47 +257,21 @@ func TestHTTP10UploadsThatGoOn(t *testing.T) {
 		c := f.dial()
 		io.WriteString(c, "POST /up HTTP/1.0\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 50000))
 		got, _ := io.ReadAll(c) // the end may be a reset: there was more to come
-		if !strings.HasSuffix(string(got), "seen /up") {
-			t.Errorf("got %q", got)
-		}
-		if got := f.get("/next"); got.body != "seen /next" {
-			t.Errorf("after it: got %q", got.body)
-		}
+		has(t, "an upload", string(got), "\r\n\r\nseen /up")
+		equal(t, "after it", f.get("/next").body, "seen /next")
 		c.Close()
 	}
-	if n := f.active(); n != 0 {
-		t.Errorf("%d places at the origin are still taken", n)
-	}
+	equal(t, "places at the origin that are taken", f.active(), 0)
 }
 
 func TestEventsComeAsTheyHappen(t *testing.T) {
-	next := make(chan string)
-	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/event-stream")
-		w.(http.Flusher).Flush()
-		for e := range next {
-			io.WriteString(w, "data: "+e+"\n\n")
-			w.(http.Flusher).Flush()
-		}
-	}))
-	resp, err := f.client.Get(f.url("/"))
-	if err != nil {
-		t.Fatal(err)
+	next := make(chan struct{})
+	body := serve(t, nil, slowly(next)).open("/chunked").Body
+	for range 3 {
+		expect(t, body, "x")
+		next <- struct{}{} // the origin writes another one only now
 	}
-	defer resp.Body.Close()
-	br := bufio.NewReader(resp.Body)
-	for _, e := range []string{"one", "two", "three"} {
-		next <- e // the origin writes it only now
-		line, err := br.ReadString('\n')
-		if err != nil || line != "data: "+e+"\n" {
-			t.Fatalf("got %q, %v", line, err)
-		}
-		br.ReadString('\n')
-	}
-	close(next)
-	if _, err := br.ReadByte(); err != io.EOF {
-		t.Errorf("got %v at the end", err)
-	}
+	equal(t, "the end", rest(t, body), "")
 }
 
 func TestExpectContinue(t *testing.T) {
@@ -349,23 +288,16 @@ func TestExpectContinue(t *testing.T) {
 	}))
 	const head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
 
-	// Who waits is told before the body is sent.
-	if got := f.raw(head); !strings.HasPrefix(got, "HTTP/1.1 429 ") || !strings.Contains(got, "Set-Cookie: ropeline=") ||
-		!strings.Contains(got, "\r\nConnection: close\r\n") { // the client may have sent a body all the same
-		t.Errorf("while waiting: got %q", got)
-	}
+	// Who waits is told before the body is sent, which the client may do all the same.
+	answered(t, "while waiting", f.raw(head), 429, "Set-Cookie: ropeline=", "\r\nConnection: close\r\n")
 
 	admit.Store(true)
 	c := f.dial()
 	for _, spelling := range []string{"100-continue", "100-Continue", "100-CONTINUE"} {
 		io.WriteString(c, strings.Replace(head, "100-continue", spelling, 1))
-		if resp := c.response("POST"); resp.StatusCode != 100 {
-			t.Fatalf("got %d, want 100", resp.StatusCode)
-		}
+		equal(t, spelling, c.response("POST").StatusCode, 100)
 		io.WriteString(c, "hello")
-		if got := c.read("POST"); got.StatusCode != 200 || got.body != "hello" || len(got.Cookies()) != 1 {
-			t.Fatalf("got %d %q %v", got.StatusCode, got.body, got.Header)
-		}
+		c.read("POST").is(t, 200, "Set-Cookie: ropeline=", "\r\n\r\nhello")
 	}
 }
 
@@ -375,49 +307,23 @@ func TestAnOriginMayRefuseAnUpload(t *testing.T) {
 		w.Header().Set("Connection", "close")
 		http.Error(w, "that is enough", http.StatusRequestEntityTooLarge)
 	}))
-	got := f.do("POST", "/", io.MultiReader(zeros(1<<20), zeros(1<<20)))
-	if got.StatusCode != 413 || !strings.Contains(got.body, "that is enough") {
-		t.Errorf("got %d %q", got.StatusCode, got.body)
-	}
+	f.do("POST", "/", io.MultiReader(zeros(1<<20), zeros(1<<20))).is(t, 413, "that is enough")
 	for range 3 {
-		if got := f.get("/"); got.StatusCode != 413 {
-			t.Errorf("after it: got %d", got.StatusCode)
-		}
+		f.get("/").is(t, 413)
 	}
 }
 
 func TestBothBodiesAtOnce(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.NewResponseController(w).EnableFullDuplex()
-		w.(http.Flusher).Flush()
-		br := bufio.NewReader(r.Body)
-		for {
-			line, err := br.ReadString('\n')
-			if err != nil {
-				return
-			}
-			io.WriteString(w, "got "+line)
-			w.(http.Flusher).Flush()
-		}
-	}))
-	pr, pw := io.Pipe()
-	req, _ := http.NewRequest("POST", f.url("/"), pr)
-	resp, err := f.client.Do(req)
-	if err != nil {
-		t.Fatal(err)
+	f := serve(t, nil, http.HandlerFunc(echoBody))
+	c := f.dial()
+	io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+	resp := c.response("POST")
+	for range 2 {
+		io.WriteString(c, "3\r\none\r\n")
+		expect(t, resp.Body, "one")
 	}
-	defer resp.Body.Close()
-	br := bufio.NewReader(resp.Body)
-	for _, s := range []string{"one\n", "two\n"} {
-		io.WriteString(pw, s)
-		if got, err := br.ReadString('\n'); got != "got "+s {
-			t.Fatalf("got %q, %v", got, err)
-		}
-	}
-	pw.Close()
-	if rest, err := io.ReadAll(br); len(rest) != 0 || err != nil {
-		t.Errorf("got %q, %v at the end", rest, err)
-	}
+	io.WriteString(c, "0\r\n\r\n")
+	equal(t, "the end", rest(t, resp.Body), "")
 }
 
 func TestACutBodyReachesNobody(t *testing.T) {

@@ -91,10 +91,9 @@ func TestRequestsBehindAnotherAreServedInOrder(t *testing.T) {
 }
 
 func TestSlowClientsAreCutOff(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }),
-		func(c *Config) {
-			c.Timeouts.Head, c.Timeouts.Idle, c.Timeouts.Body = 100*time.Millisecond, 150*time.Millisecond, 100*time.Millisecond
-		})
+	f := serve(t, nil, http.HandlerFunc(discard), func(c *Config) {
+		c.Timeouts.Head, c.Timeouts.Idle, c.Timeouts.Body = 100*time.Millisecond, 150*time.Millisecond, 100*time.Millisecond
+	})
 	for name, c := range map[string]struct{ raw, want string }{
 		"silent":    {"", ""},
 		"slow head": {"GET / HTTP/1.1\r\nHo", "HTTP/1.1 408 "},

@@ -481,6 +481,9 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// discard is an origin that takes what comes.
+func discard(_ http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) }
+
 // answerAll answers every read of a request without a body.
 func answerAll(c net.Conn) {
 	defer c.Close()
