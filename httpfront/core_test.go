@@ -82,26 +82,22 @@ func newCore(tb testing.TB, cfg node.CoreConfig) *node.Core {
 	return core
 }
 
-// serveNode starts a front in front of shop, with the rooms of a node.
-func serveNode(t *testing.T, s room.Settings) (*oneNode, *front) {
+// serveNode starts a front in front of shop, with the rooms of a node, for guests.
+func serveNode(t *testing.T, s room.Settings) (*oneNode, func() *guest) {
 	t.Helper()
 	core := newCore(t, node.CoreConfig{Rooms: []room.Settings{s}})
 	n := &oneNode{core: core}
 	core.SetPeers(nil, n.clock())
 	run(t, func(ctx context.Context) error {
-		ticker := time.NewTicker(10 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-				n.tick()
-			}
+		for ctx.Err() == nil {
+			time.Sleep(10 * time.Millisecond)
+			n.tick()
 		}
+		return nil
 	})
 	waitFor(t, "the node", core.Ready)
-	return n, serve(t, n, http.HandlerFunc(shop), func(c *Config) { c.Clock = n.clock })
+	f := serve(t, n, http.HandlerFunc(shop), func(c *Config) { c.Clock = n.clock })
+	return n, func() *guest { return &guest{t: t, f: f} }
 }
 
 // shop is an origin that ends the session of whom it thanks, and says back what is said in
@@ -153,24 +149,38 @@ func (g *guest) pass() node.Pass {
 }
 
 // comeIn asks until the shop answers.
-func (g *guest) comeIn() {
+func (g *guest) comeIn() *guest {
 	g.t.Helper()
 	waitFor(g.t, "the shop", func() bool {
 		_, in := g.ask("/")
 		return in
 	})
+	return g
+}
+
+// waits asks for a page that the shop does not answer with, and that has each of the parts.
+func (g *guest) waits(what string, parts ...string) reply {
+	g.t.Helper()
+	got, in := g.ask("/")
+	if in {
+		g.t.Fatalf("%s: let in", what)
+	}
+	has(g.t, what, got.text(), parts...)
+	return got
+}
+
+// revocableRoom holds one visitor, whose session the site may end.
+func revocableRoom() room.Settings {
+	s := smallRoom()
+	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	return s
 }
 
 func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
-	s := smallRoom()
-	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
-	_, f := serveNode(t, s)
-	first, second := guest{t: t, f: f}, guest{t: t, f: f}
-	first.comeIn()
-	if _, in := second.ask("/"); in {
-		t.Fatal("two visitors in a room for one")
-	}
-	old := first
+	_, newGuest := serveNode(t, revocableRoom())
+	first, second := newGuest().comeIn(), newGuest()
+	second.waits("two visitors in a room for one")
+	old := *first
 	if _, in := first.ask("/paid"); !in || first.cookie != "" {
 		t.Fatalf("the answer came from the shop: %v; the visitor is left with %q", in, first.cookie)
 	}
@@ -185,36 +195,30 @@ func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
 // TestATunnelOfAnEndedSessionTakesNoPlace has the site end a session whose visitor goes on
 // to talk in a tunnel: that ends, and the place is free, also from the look at who it was.
 func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
-	s := smallRoom()
-	s.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
-	n, f := serveNode(t, s)
-	first, second := guest{t: t, f: f}, guest{t: t, f: f}
-	first.comeIn()
-	c := f.dial()
+	n, newGuest := serveNode(t, revocableRoom())
+	first := newGuest().comeIn()
+	c := first.f.dial()
 	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nCookie: %s\r\n\r\n", first.cookie)
-	if resp := c.response("GET"); resp.StatusCode != 101 {
-		t.Fatalf("got %d", resp.StatusCode)
-	}
+	equal(t, "an upgrade", c.response("GET").StatusCode, 101)
 	c.talk(t, "x")
 	if _, in := first.ask("/paid"); !in {
 		t.Fatal("the shop did not answer")
 	}
-	n.pass(s.SessionDuration / activePart)
+	n.pass(smallRoom().SessionDuration / activePart)
 	waitFor(t, "the end of the tunnel", func() bool {
 		io.WriteString(c, "x")
 		_, err := c.br.ReadByte()
 		return err != nil
 	})
-	second.comeIn()
+	newGuest().comeIn()
 }
 
 func TestSessionsEndInTimeWithoutRenewal(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		s := smallRoom()
 		s.DisableSessionRenewal = disabled
-		n, f := serveNode(t, s)
-		g := guest{t: t, f: f}
-		g.comeIn()
+		n, newGuest := serveNode(t, s)
+		g := newGuest().comeIn()
 		was := g.pass()
 		renewed := false
 		for n.clock().Before(was.LeaseEnd.Add(-4 * time.Second)) {
@@ -225,35 +229,25 @@ func TestSessionsEndInTimeWithoutRenewal(t *testing.T) {
 			renewed = renewed || len(got.Cookies()) > 0
 			n.pass(2 * time.Second)
 		}
-		if renewed == disabled {
-			t.Errorf("renewal off %v: got a new cookie: %v", disabled, renewed)
-		}
+		equal(t, fmt.Sprintf("renewal off %v: a new cookie", disabled), renewed, !disabled)
 		n.pass(was.LeaseEnd.Sub(n.clock()) + 50*time.Millisecond)
 		g.ask("/")
-		if isNew := g.pass().Visitor != was.Visitor || g.pass().AcceptedAt != was.AcceptedAt; isNew != disabled {
-			t.Errorf("renewal off %v: after the end of the first lease the visitor is new: %v", disabled, isNew)
-		}
+		isNew := g.pass().Visitor != was.Visitor || g.pass().AcceptedAt != was.AcceptedAt
+		equal(t, fmt.Sprintf("renewal off %v: the visitor is new after the end of the first lease", disabled), isNew, disabled)
 	}
 }
 
 func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 	s := smallRoom()
-	n, f := serveNode(t, s)
-	inside, outside := guest{t: t, f: f}, guest{t: t, f: f}
-	inside.comeIn()
-	if got, in := outside.ask("/"); in || !strings.Contains(got.body, `"isFIFOQueue":true`) || !strings.Contains(got.body, `"position":1`) {
-		t.Fatalf("got %s", got.body)
-	}
+	n, newGuest := serveNode(t, s)
+	inside, outside, stranger := newGuest().comeIn(), newGuest(), newGuest()
+	outside.waits("at first", `"isFIFOQueue":true`, `"position":1`)
 	arrival := outside.pass().Arrival
 
 	s.QueueingMethod = room.Reject
 	n.configure(t, s)
-	stranger := guest{t: t, f: f}
-	got, _ := stranger.ask("/")
-	if !strings.Contains(got.body, `"isRejectQueue":true`) || !strings.Contains(got.body, `"refreshIntervalSeconds":0`) ||
-		stranger.cookie != "" || got.Header.Get("Refresh") != "" {
-		t.Errorf("a new visitor is told %v %s", got.Header, got.body)
-	}
+	got := stranger.waits("a new visitor", `"isRejectQueue":true`, `"refreshIntervalSeconds":0`)
+	equal(t, "what keeps a new visitor", stranger.cookie+got.Header.Get("Refresh"), "")
 	if _, in := inside.ask("/"); !in {
 		t.Error("who is on the site is turned away")
 	}
@@ -262,49 +256,39 @@ func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 	s.QueueingMethod = room.Random
 	n.configure(t, s)
 	n.pass(1100 * time.Millisecond)
-	if got, in := outside.ask("/"); in || !strings.Contains(got.body, `"isRandomQueue":true`) {
-		t.Errorf("got %s", got.body)
-	}
+	outside.waits("then", `"isRandomQueue":true`)
 	s.QueueAll, s.QueueingMethod = true, room.FIFO
 	n.configure(t, s)
-	if got, _ := outside.ask("/"); !strings.Contains(got.body, `"queueAll":true`) || !strings.Contains(got.body, `"waitTimeFormatted":"unavailable"`) {
-		t.Errorf("got %s", got.body)
-	}
-	if now := outside.pass().Arrival; !now.Equal(arrival) {
-		t.Errorf("the visitor who came at %v now came at %v", arrival, now)
-	}
+	outside.waits("at last", `"queueAll":true`, `"waitTimeFormatted":"unavailable"`)
+	equal(t, "when the visitor came", outside.pass().Arrival, arrival)
 
 	s.QueueAll, s.Suspended = false, true
 	n.configure(t, s)
-	if got, in := stranger.ask("/"); !in || len(got.Cookies()) != 0 {
-		t.Errorf("while suspended: got %v %q", got.Header, got.body)
-	}
+	got, in := stranger.ask("/")
+	equal(t, "while suspended: let in, and without a cookie", in && len(got.Cookies()) == 0, true)
+}
+
+// withEvent is a small room of that method, and an event with a pre-queue that lets visitors in as they come.
+func withEvent(method room.Method, start time.Time, shuffle bool) room.Settings {
+	s := smallRoom()
+	s.QueueingMethod = method
+	s.Events = []room.Event{{
+		Name: "sale", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour),
+		Shuffle: shuffle, QueueingMethod: new(room.FIFO),
+	}}
+	return s
 }
 
 func TestAPrequeueWaitsForTheStart(t *testing.T) {
-	s := smallRoom()
-	s.QueueingMethod, s.TotalActiveUsers = room.Passthrough, 100
-	fifo := room.FIFO
 	start := time.Now().Add(59 * time.Second)
-	s.Events = []room.Event{{
-		Name: "sale", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour),
-		Shuffle: true, QueueingMethod: &fifo,
-	}}
-	n, f := serveNode(t, s)
-	g := guest{t: t, f: f}
-	got, in := g.ask("/")
-	for _, want := range []string{
-		`"isEventPrequeueing":true`, `"isEventActive":true`, `"timeUntilEventStart":1,`, `"timeUntilEventStartFormatted":"1 minute"`,
-		`"shuffleAtEventStart":true`, `"waitsForEvent":true`, `"position":0,`, `"waitTimeKnown":false`,
-	} {
-		if in || !strings.Contains(got.body, want) {
-			t.Errorf("before the start: let in %v, %s, want %s", in, got.body, want)
-		}
-	}
+	s := withEvent(room.Passthrough, start, true)
+	s.TotalActiveUsers = 100
+	n, newGuest := serveNode(t, s)
+	g := newGuest()
+	g.waits("before the start", `"isEventPrequeueing":true`, `"isEventActive":true`, `"timeUntilEventStart":1,`, `"timeUntilEventStartFormatted":"1 minute"`,
+		`"shuffleAtEventStart":true`, `"waitsForEvent":true`, `"position":0,`, `"waitTimeKnown":false`)
 	n.pass(start.Sub(n.clock()) - 5*time.Second)
-	if _, in := g.ask("/"); in {
-		t.Error("let in before the start")
-	}
+	g.waits("just before the start")
 	waitFor(t, "the shop", func() bool {
 		_, in := g.ask("/")
 		if in && n.clock().Before(start) {
@@ -318,24 +302,7 @@ func TestAPrequeueWaitsForTheStart(t *testing.T) {
 // TestAPrequeueOfARoomThatRejects gives a place, so its page asks again, which is what
 // keeps it.
 func TestAPrequeueOfARoomThatRejects(t *testing.T) {
-	s := smallRoom()
-	s.QueueingMethod = room.Reject
-	fifo := room.FIFO
-	start := time.Now().Add(3 * time.Minute)
-	s.Events = []room.Event{{
-		Name: "night", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour), QueueingMethod: &fifo,
-	}}
-	_, f := serveNode(t, s)
-	g := guest{t: t, f: f}
-	got, in := g.ask("/")
-	if in || g.cookie == "" || got.Header.Get("Refresh") != "1" || got.Header.Get("Retry-After") != "1" {
-		t.Errorf("let in %v, %v, want a pass and when to ask again", in, got.Header)
-	}
-	for _, want := range []string{
-		`"isRejectQueue":true`, `"waitsForEvent":true`, `"position":1,`, `"refreshIntervalSeconds":1,`, `"title":"It has not started yet"`,
-	} {
-		if !strings.Contains(got.body, want) {
-			t.Errorf("got %s, want %s", got.body, want)
-		}
-	}
+	_, newGuest := serveNode(t, withEvent(room.Reject, time.Now().Add(3*time.Minute), false))
+	newGuest().waits("before the start", "\r\nSet-Cookie: ", "\r\nRefresh: 1\r\n", "\r\nRetry-After: 1\r\n",
+		`"isRejectQueue":true`, `"waitsForEvent":true`, `"position":1,`, `"refreshIntervalSeconds":1,`, `"title":"It has not started yet"`)
 }
