@@ -208,12 +208,8 @@ func TestTunnelsEndWithTheSession(t *testing.T) {
 				c.over(t)
 				f.tunnelsEnd()
 			}
-			if ended := o.takeEnded(); (len(ended) == 1 && ended[0].Visitor == stranger.Visitor) != tt.freed {
-				t.Errorf("ended %v", ended)
-			}
-			if n := o.queued.Load(); n != 0 {
-				t.Errorf("%d queue that nobody will come for", n)
-			}
+			equal(t, "whose session is ended", o.whoEnded(), map[bool]string{true: "[9]", false: "[]"}[tt.freed])
+			equal(t, "how many queue that nobody will come for", o.queued.Load(), 0)
 		})
 	}
 }
@@ -449,8 +445,6 @@ func TestNobodyIsJudgedAfterTheEnd(t *testing.T) {
 	await(t, "the third byte", got)
 	c.read("POST")
 	settled(t)
-	if n := len(o.takeEnded()); n < 1 {
-		t.Fatal("the session is not ended")
-	}
+	equal(t, "whose session is ended", o.whoEnded(), "[7]")
 	o.expectNotAsked()
 }

@@ -153,7 +153,5 @@ func TestASiteMayEndSessionsOfBoundPasses(t *testing.T) {
 	if _, err := f.front.front.Revoke(asks("GET", "/", "Cookie", cookie, "User-Agent", "the shop")); err != nil {
 		t.Error(err)
 	}
-	if ended := f.room.takeEnded(); len(ended) != 1 || ended[0].Visitor != in.Visitor {
-		t.Errorf("ended %+v", ended)
-	}
+	equal(t, "whose session is ended", f.room.whoEnded(), "[3]")
 }

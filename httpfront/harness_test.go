@@ -173,6 +173,15 @@ func (r *fakeRoom) takeEnded() []node.Pass {
 	return ended
 }
 
+// whoEnded is takeEnded with the first byte of each visitor only.
+func (r *fakeRoom) whoEnded() string {
+	var who []byte
+	for _, p := range r.takeEnded() {
+		who = append(who, p.Visitor[0])
+	}
+	return fmt.Sprint(who)
+}
+
 // fakeRooms has one room below a path.
 type fakeRooms struct {
 	path string
