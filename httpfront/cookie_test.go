@@ -1,13 +1,18 @@
 package httpfront
 
 import (
+	"bytes"
+	"fmt"
 	"net/http"
+	"net/netip"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront/gate/pass"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -19,8 +24,10 @@ func trustLoopback(c *Config) { c.TrustedProxies = loopback }
 // else is said, are such as browsers keep, and are the same when the cookie goes.
 func TestCookieAttributes(t *testing.T) {
 	const (
-		plain  = "; HttpOnly; SameSite=Lax"
-		secure = "; Secure; HttpOnly; SameSite=None"
+		plain       = "; HttpOnly; SameSite=Lax"
+		plainStrict = "; HttpOnly; SameSite=Strict"
+		secure      = "; Secure; HttpOnly; SameSite=None"
+		secureLax   = "; Secure" + plain
 	)
 	for _, c := range []struct {
 		name        string
@@ -29,19 +36,17 @@ func TestCookieAttributes(t *testing.T) {
 	}{
 		{"nothing said", room.CookieAttributes{}, plain, secure},
 		{"auto", room.CookieAttributes{SameSite: room.SameSiteAuto, Secure: room.SecureAuto}, plain, secure},
-		{"lax", room.CookieAttributes{SameSite: room.SameSiteLax}, plain, "; Secure; HttpOnly; SameSite=Lax"},
+		{"lax", room.CookieAttributes{SameSite: room.SameSiteLax}, plain, secureLax},
 		{"none", room.CookieAttributes{SameSite: room.SameSiteNone}, plain, secure},
-		{"strict", room.CookieAttributes{SameSite: room.SameSiteStrict}, "; HttpOnly; SameSite=Strict", "; Secure; HttpOnly; SameSite=Strict"},
+		{"strict", room.CookieAttributes{SameSite: room.SameSiteStrict}, plainStrict, "; Secure" + plainStrict},
 		{"always", room.CookieAttributes{Secure: room.SecureAlways}, secure, secure},
-		{"always and lax", room.CookieAttributes{Secure: room.SecureAlways, SameSite: room.SameSiteLax}, "; Secure; HttpOnly; SameSite=Lax", "; Secure; HttpOnly; SameSite=Lax"},
+		{"always and lax", room.CookieAttributes{Secure: room.SecureAlways, SameSite: room.SameSiteLax}, secureLax, secureLax},
 		{"never", room.CookieAttributes{Secure: room.SecureNever}, plain, plain},
-		{"never and strict", room.CookieAttributes{Secure: room.SecureNever, SameSite: room.SameSiteStrict}, "; HttpOnly; SameSite=Strict", "; HttpOnly; SameSite=Strict"},
+		{"never and strict", room.CookieAttributes{Secure: room.SecureNever, SameSite: room.SameSiteStrict}, plainStrict, plainStrict},
 		{"partitioned", room.CookieAttributes{Partitioned: true}, plain, secure + "; Partitioned"},
 		{"partitioned always", room.CookieAttributes{Partitioned: true, Secure: room.SecureAlways}, secure + "; Partitioned", secure + "; Partitioned"},
 	} {
-		if err := CheckRoom(&room.Settings{Front: room.Front{Cookie: c.set}}, nil); err != nil {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		equal(t, c.name, CheckRoom(&room.Settings{Front: room.Front{Cookie: c.set}}, nil), nil)
 		var known, clear atomic.Bool
 		r := newRoom(func(p node.Pass, k bool, now time.Time) node.Verdict {
 			known.Store(k)
@@ -52,29 +57,21 @@ func TestCookieAttributes(t *testing.T) {
 		r.settings.Front.Cookie = c.set
 		f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo), trustLoopback)
 		for scheme, want := range map[string]string{"http": c.http, "https": c.https} {
+			what := c.name + " over " + scheme
+			given := func(cookie string) string {
+				set := f.get("/", "X-Forwarded-Proto", scheme, "Cookie", cookie).Header.Values("Set-Cookie")
+				return strings.Join(set, "\n")
+			}
 			clear.Store(false)
-			set := f.get("/", "X-Forwarded-Proto", scheme).Header.Values("Set-Cookie")
-			if len(set) != 1 {
-				t.Fatalf("%s over %s: %d cookies", c.name, scheme, len(set))
-			}
-			cookie, attributes, _ := strings.Cut(set[0], "; Path=/; Max-Age=87020")
-			if attributes != want {
-				t.Errorf("%s over %s: got %q, want %q", c.name, scheme, attributes, want)
-			}
+			cookie, attributes, _ := strings.Cut(given(""), "; Path=/; Max-Age=87020")
+			equal(t, what, attributes, want)
 			// A browser takes __Host- only with Secure; without it, nobody is kept from
 			// planting one.
-			if strings.HasPrefix(cookie, "__Host-ropeline=") != strings.Contains(want, "Secure") {
-				t.Errorf("%s over %s: the name in %q does not fit %q", c.name, scheme, cookie, want)
-			}
-			clear.Store(true)
-			set = f.get("/", "X-Forwarded-Proto", scheme, "Cookie", cookie).Header.Values("Set-Cookie")
-			if !known.Load() {
-				t.Errorf("%s over %s: the cookie is not known again", c.name, scheme)
-			}
 			name, _, _ := strings.Cut(cookie, "=")
-			if len(set) != 1 || set[0] != name+"=; Path=/; Max-Age=0"+want {
-				t.Errorf("%s over %s: taken away by %q", c.name, scheme, set)
-			}
+			equal(t, what, name, map[bool]string{false: "ropeline", true: "__Host-ropeline"}[strings.Contains(want, "Secure")])
+			clear.Store(true)
+			equal(t, what+": the cookie that takes it away", given(cookie), name+"=; Path=/; Max-Age=0"+want)
+			equal(t, what+": the cookie is known again", known.Load(), true)
 		}
 	}
 }
@@ -100,13 +97,146 @@ func TestTheNewestOfSeveralPassesCounts(t *testing.T) {
 		"waits again":                {over, waits},
 		"a session that was renewed": {over, inside},
 	} {
-		old := "ropeline=" + string(f.keys.AppendSeal(nil, c.old, "127.0.0.1"))
-		last := "ropeline=" + string(f.keys.AppendSeal(nil, c.last, "127.0.0.1"))
+		old, last := f.seal(c.old, "127.0.0.1"), f.seal(c.last, "127.0.0.1")
 		for _, cookie := range []string{old + "; " + last, last + "; " + old, "ropeline=x; " + old + "; " + last} {
 			f.get("/", "Cookie", cookie)
-			if got := *seen.Load(); got != c.last {
-				t.Errorf("%s: got %+v, want %+v", name, got, c.last)
-			}
+			equal(t, name, *seen.Load(), c.last)
 		}
 	}
+}
+
+// bound is a front whose room is bound as a test says.
+type bound struct {
+	*front
+	room   *fakeRoom
+	known  atomic.Bool
+	silent atomic.Bool // the room changes no pass
+}
+
+// admittedRequest is one with a pass, bound as by says.
+func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *room.Settings) {
+	tb.Helper()
+	keys := newKeys(tb)
+	s := newRoom(always).settings
+	s.Front.Binding = by
+	r := newRequest()
+	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.Code != 0 {
+		tb.Fatal(no)
+	}
+	r.via.Client = netip.MustParseAddr("2001:db8::7")
+	r.Fields, r.Cookies = append(r.Fields, http1.Field{Name: []byte("Cookie"), Value: r.boundPass(keys, &s)}), true
+	return r, keys, &s
+}
+
+// boundPass is the cookie of visitor 3, who is inside, for whoever asks.
+func (r *request) boundPass(keys *pass.Keyring, s *room.Settings) []byte {
+	now := time.Now()
+	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
+	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, s, now), []byte(";"))
+	return cookie
+}
+
+func serveBound(t *testing.T, b room.Binding) *bound {
+	t.Helper()
+	f := &bound{}
+	f.room = newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+		f.known.Store(known)
+		v := never(p, known, now)
+		v.SetPass = !f.silent.Load()
+		if known {
+			v.Pass = p
+		}
+		return v
+	})
+	f.room.settings.Front.Binding = b
+	f.front = serve(t, fakeRooms{room: f.room}, http.HandlerFunc(echo), trustLoopback)
+	return f
+}
+
+// ask returns the pass that a visitor is given, and whether theirs was known.
+func (f *bound) ask(address, agent, cookie string) (given string, known bool) {
+	f.tb.Helper()
+	given = cookieOf(f.get("/", "X-Forwarded-For", address, "User-Agent", agent, "Cookie", cookie))
+	return given, f.known.Load()
+}
+
+func TestAPassIsBoundToNetworkAndBrowser(t *testing.T) {
+	address, agent := room.Binding{Address: true}, room.Binding{UserAgent: true}
+	both := room.Binding{Address: true, UserAgent: true}
+	narrow := room.Binding{Address: true, IPv4Prefix: 32, IPv6Prefix: 64}
+	for _, c := range []struct {
+		name          string
+		by            room.Binding
+		given, shown  string // by addresses
+		agent, agent2 string
+		known         bool
+	}{
+		{"nothing", room.Binding{}, "192.0.2.7", "2001:db8::1", "a", "b", true},
+		{"the same network", address, "192.0.2.7", "192.0.2.250", "a", "b", true},
+		{"another network", address, "192.0.2.7", "192.0.3.7", "a", "a", false},
+		{"the same of IPv6", address, "2001:db8:1:2::7", "2001:db8:1:ffff::8", "a", "a", true},
+		{"another of IPv6", address, "2001:db8:1::7", "2001:db8:2::7", "a", "a", false},
+		{"IPv4 and IPv6", address, "192.0.2.7", "2001:db8:1::7", "a", "a", false},
+		{"IPv4 written as IPv6", address, "192.0.2.7", "::ffff:192.0.2.8", "a", "a", true},
+		{"one address", narrow, "192.0.2.7", "192.0.2.8", "a", "a", false},
+		{"a network of 64 bits", narrow, "2001:db8:1:2::7", "2001:db8:1:3::7", "a", "a", false},
+		{"the same browser", agent, "192.0.2.7", "203.0.113.9", "a", "a", true},
+		{"another browser", agent, "192.0.2.7", "192.0.2.7", "a", "b", false},
+		{"both", both, "192.0.2.7", "192.0.2.8", "a", "a", true},
+		{"both, another browser", both, "192.0.2.7", "192.0.2.7", "a", "b", false},
+	} {
+		f := serveBound(t, c.by)
+		cookie, known := f.ask(c.given, c.agent, "")
+		if known || cookie == "" {
+			t.Fatalf("%s: a new visitor is known: %v, and given %q", c.name, known, cookie)
+		}
+		_, known = f.ask(c.shown, c.agent2, cookie)
+		equal(t, c.name+": known", known, c.known)
+		_, known = f.ask(c.given, c.agent, cookie)
+		equal(t, c.name+": whose pass it is known", known, true)
+	}
+}
+
+// TestSwitchingTheBindingLosesNobody: a pass from before is taken once, and replaced.
+func TestSwitchingTheBindingLosesNobody(t *testing.T) {
+	f := serveBound(t, room.Binding{})
+	cookie, _ := f.ask("192.0.2.7", "a", "")
+	f.silent.Store(true)
+	for _, step := range []struct {
+		name      string
+		by        room.Binding
+		elsewhere string // an address or a browser for which the pass counts from then on, or not
+		known     bool
+	}{
+		{"on", room.Binding{Address: true}, "203.0.113.9", false},
+		{"more", room.Binding{Address: true, UserAgent: true}, "203.0.113.9", false},
+		{"less", room.Binding{UserAgent: true}, "203.0.113.9", true},
+		{"off", room.Binding{}, "203.0.113.9", true},
+	} {
+		f.room.settings.Front.Binding = step.by
+		given, known := f.ask("192.0.2.7", "a", cookie)
+		if !known || given == "" {
+			t.Fatalf("%s: known %v, given %q", step.name, known, given)
+		}
+		cookie = given
+		given, known = f.ask("192.0.2.7", "a", cookie)
+		equal(t, step.name+": known, and given another pass", fmt.Sprint(known, given), "true")
+		_, known = f.ask(step.elsewhere, "a", cookie)
+		equal(t, step.name+": known from elsewhere", known, step.known)
+	}
+}
+
+// TestASiteMayEndSessionsOfBoundPasses: it asks from an address of its own.
+func TestASiteMayEndSessionsOfBoundPasses(t *testing.T) {
+	f := serveBound(t, room.Binding{Address: true, UserAgent: true})
+	f.room.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
+	r := newRequest()
+	defer r.release()
+	if no := r.ask(asks("GET", "/", "User-Agent", "a")); no.Code != 0 {
+		t.Fatal(no)
+	}
+	cookie := string(r.boundPass(f.keys, &f.room.settings))
+	_, err := f.front.front.Revoke(asks("GET", "/", "Cookie", cookie, "User-Agent", "the shop"))
+	equal(t, "an error", err, nil)
+	equal(t, "whose session is ended", f.room.whoEnded(), "[3]")
 }

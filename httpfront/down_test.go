@@ -13,8 +13,8 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// cookie returns the pass that an answer sets, as a Cookie field; "" if it sets none.
-func cookie(r reply) string {
+// cookieOf returns the pass that an answer sets, as a Cookie field; "" if it sets none.
+func cookieOf(r reply) string {
 	for _, c := range r.Cookies() {
 		return c.Name + "=" + c.Value
 	}
@@ -43,7 +43,7 @@ func TestNobodyNewIsLetInWhileTheSiteIsDown(t *testing.T) {
 	}), func(c *Config) {
 		c.Passive = upstream.Passive{Failures: 3, Ejection: time.Hour, EjectionMax: time.Hour}
 	})
-	in := cookie(f.get("/"))
+	in := cookieOf(f.get("/"))
 	ill.Store(true)
 	for range 4 { // the first meets a connection that was used before, which tells nothing of the origin
 		if got := f.do("POST", "/", strings.NewReader("a"), "Cookie", in); got.StatusCode != 502 {
@@ -52,14 +52,14 @@ func TestNobodyNewIsLetInWhileTheSiteIsDown(t *testing.T) {
 	}
 	before := shop.queued.Load()
 	held := f.get("/", "Accept", "text/html")
-	if held.StatusCode != 200 || held.Header.Get("Ropeline-State") != "waiting" || cookie(held) == "" {
+	if held.StatusCode != 200 || held.Header.Get("Ropeline-State") != "waiting" || cookieOf(held) == "" {
 		t.Fatalf("somebody new is not held: %d %v", held.StatusCode, held.Header)
 	}
 	if shop.queued.Load() != before {
 		t.Error("who is held keeps a place free that other nodes could give")
 	}
 	for _, l := range lang.All() {
-		got := f.get("/", "Accept", "text/html", "Accept-Language", l.Tag(), "Cookie", cookie(held))
+		got := f.get("/", "Accept", "text/html", "Accept-Language", l.Tag(), "Cookie", cookieOf(held))
 		if !strings.Contains(got.body, l.Text(lang.TitleUnreachable)) || !strings.Contains(got.body, l.Text(lang.MessageHeldBack)) {
 			t.Errorf("%s: the page does not say that the site does not answer:\n%s", l.Tag(), got.body)
 		}
@@ -80,10 +80,10 @@ func TestNobodyNewIsLetInWhileTheSiteIsDown(t *testing.T) {
 		t.Fatalf("on the site, which is back: %d", got.StatusCode)
 	}
 	shop.settings.RefreshInterval = 0 // all who wait have asked
-	if got := f.get("/", "Cookie", cookie(held)); got.StatusCode != 200 || got.Header.Get("Ropeline-State") != "" {
+	if got := f.get("/", "Cookie", cookieOf(held)); got.StatusCode != 200 || got.Header.Get("Ropeline-State") != "" {
 		t.Errorf("the first who waited is not let in: %d %v", got.StatusCode, got.Header)
 	}
-	if got := f.get("/", "Cookie", cookie(held)); got.Header.Get("Ropeline-State") != "waiting" || strings.Contains(got.body, lang.Of(lang.English).Text(lang.TitleUnreachable)) {
+	if got := f.get("/", "Cookie", cookieOf(held)); got.Header.Get("Ropeline-State") != "waiting" || strings.Contains(got.body, lang.Of(lang.English).Text(lang.TitleUnreachable)) {
 		t.Errorf("the second is let in at once, or told that the site is down: %d %v", got.StatusCode, got.Header)
 	}
 }
