@@ -2,8 +2,6 @@ package httpfront
 
 import (
 	"errors"
-	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,13 +18,6 @@ func (d *dryRuns) CountDryRun() { d.n++ }
 
 func (d *dryRuns) Route(host, path string) Room { return d }
 
-// counts has requests that would have queued be counted.
-func (c *crowded) counts() *dryRuns {
-	d := &dryRuns{Room: c.front.cfg.Rooms.Route("", "/")}
-	c.front.cfg.Rooms = d
-	return d
-}
-
 // configure has the node and the front go by other settings.
 func (c *crowded) configure(s room.Settings) {
 	c.t.Helper()
@@ -35,25 +26,31 @@ func (c *crowded) configure(s room.Settings) {
 	}
 }
 
+// newDryRun is a room for one that tries its limits.
+func newDryRun(t *testing.T, change ...func(*room.Settings)) (*crowded, room.Settings, *dryRuns) {
+	t.Helper()
+	c := newCrowded(t, room.NewVisitors{})
+	d := &dryRuns{Room: c.front.cfg.Rooms.Route("", "/")}
+	c.front.cfg.Rooms = d
+	s := smallRoom()
+	s.DryRun = true
+	for _, f := range change {
+		f(&s)
+	}
+	c.configure(s)
+	return c, s, d
+}
+
 // TestADryRunHoldsNobody has two visitors come to a room for one, which tries its limits:
 // both see the site, the second is counted as one who waits, and keeps the place that
 // would be theirs.
 func TestADryRunHoldsNobody(t *testing.T) {
-	c := newCrowded(t, room.NewVisitors{})
-	s := smallRoom()
-	s.DryRun = true
-	dry := c.counts()
-	c.configure(s)
-	first := c.ask("192.0.2.1", "")
-	second := c.ask("192.0.2.2", "")
-	if first.Outcome != Admitted || second.Outcome != Admitted {
-		t.Fatalf("in a dry run: %v and %v", first.Outcome, second.Outcome)
-	}
+	c, s, dry := newDryRun(t)
+	first := c.ask("192.0.2.1", "").is(t, Admitted, "the first")
+	second := c.ask("192.0.2.2", "").is(t, Admitted, "the second")
 	for range 3 {
 		c.pass(time.Second)
-		if a := c.ask("192.0.2.2", second.Cookie); a.Outcome != Admitted {
-			t.Fatalf("who would have queued and comes again: %v", a.Outcome)
-		}
+		c.ask("192.0.2.2", second.Cookie).is(t, Admitted, "who would have queued and comes again")
 	}
 	v := c.core.View(s.ID)
 	if dry.n != 4 || v.Active != 1 || v.Waiting != 1 {
@@ -61,12 +58,8 @@ func TestADryRunHoldsNobody(t *testing.T) {
 	}
 	s.DryRun = false
 	c.configure(s)
-	if a := c.ask("192.0.2.2", second.Cookie); a.Outcome != Queued || a.Status != http.StatusOK {
-		t.Errorf("after the dry run: %v %d", a.Outcome, a.Status)
-	}
-	if a := c.ask("192.0.2.1", first.Cookie); a.Outcome != Admitted {
-		t.Errorf("who was let in: %v", a.Outcome)
-	}
+	equal(t, "who would have waited waits", c.ask("192.0.2.2", second.Cookie).queues(t), true)
+	c.ask("192.0.2.1", first.Cookie).is(t, Admitted, "who was let in")
 }
 
 // TestADryRunHoldsNobodyForAnyReason: neither a room that rejects everybody, nor a line that
@@ -77,16 +70,10 @@ func TestADryRunHoldsNobodyForAnyReason(t *testing.T) {
 		"queue all":   func(s *room.Settings) { s.QueueAll = true },
 		"a long line": func(s *room.Settings) { s.Front.NewVisitors = room.NewVisitors{PerAddress: 1, All: 1} },
 	} {
-		c := newCrowded(t, room.NewVisitors{})
-		s := smallRoom()
-		s.DryRun = true
-		change(&s)
-		dry := c.counts()
-		c.configure(s)
+		c, _, dry := newDryRun(t, change)
 		for i := range 5 {
-			if a := c.ask("192.0.2.1", ""); a.Outcome != Admitted || strings.Contains(string(a.Body), "queue") {
-				t.Errorf("%s: visitor %d: %v", name, i, a.Outcome)
-			}
+			a := c.ask("192.0.2.1", "").is(t, Admitted, name, "visitor", i)
+			lacks(t, name, string(a.Body), "queue")
 		}
 		if dry.n < 4 {
 			t.Errorf("%s: %d requests would have queued, want four or five", name, dry.n)

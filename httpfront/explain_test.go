@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"encoding/json"
 	"net/netip"
 	"strings"
 	"testing"
@@ -8,16 +9,20 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// explains asks why a request is decided as it is.
-func (c *crowded) explains(address, target, cookie string) Explained {
-	name, _, _ := strings.Cut(cookie, ";")
+// explained asks why a request is decided as it is, and fails the test unless that says each
+// of the parts, in JSON. It returns that text.
+func (c *crowded) explained(what, address, target, cookie string, parts ...string) string {
+	c.t.Helper()
 	fields := []string{"User-Agent", "a browser"}
-	if name != "" {
+	if name, _, _ := strings.Cut(cookie, ";"); name != "" {
 		fields = append(fields, "Cookie", name)
 	}
 	q := asks("GET", target, fields...)
 	q.Peer = netip.MustParseAddr(address)
-	return c.front.Explain(q)
+	text, err := json.Marshal(c.front.Explain(q))
+	equal(c.t, what, err, nil)
+	has(c.t, what, string(text), parts...)
+	return string(text)
 }
 
 func TestRequestsAreExplained(t *testing.T) {
@@ -28,40 +33,26 @@ func TestRequestsAreExplained(t *testing.T) {
 		{Expression: `http.request.uri.path eq "/health"`, Description: "health checks", Action: room.Bypass},
 	}
 	c.configure(s)
-	if x := c.explains("192.0.2.1", "/health", ""); !x.Passes || x.Bypass == nil || x.Bypass.Rule != 2 || x.Bypass.Description != "health checks" || x.Decided != nil {
-		t.Errorf("a request that a rule lets pass: %+v", x)
-	}
-	if x := c.explains("192.0.2.1", "/../x", ""); x.Passes || x.Refused == "" {
-		t.Errorf("a request that is refused: %+v", x)
-	}
-	x := c.explains("192.0.2.1", "/", "")
-	if !x.Passes || x.Cookie != "none" || x.Decided == nil || x.Decided.Reason != room.ReasonOpen || x.Room != "shop" {
-		t.Errorf("somebody new while there is a place: %+v", x)
-	}
+	const passes, isRefused = `"passes":true`, `"passes":false`
+	bypass := c.explained("by a rule", "192.0.2.1", "/health", "", passes, `"bypass":{"rule":2,"description":"health checks"`)
+	lacks(t, "by a rule", bypass, `"decided"`)
+	c.explained("not in order", "192.0.2.1", "/../x", "", isRefused, `"refused":"`)
+	c.explained("somebody new while there is a place", "192.0.2.1", "/", "", passes, `"cookie":"none"`, `"room":"shop"`, `"reason":"`+string(room.ReasonOpen)+`"`)
 	if v := c.core.View(s.ID); v.Active != 0 || v.Waiting != 0 {
 		t.Errorf("explaining took %d places", v.Active)
 	}
-	first := c.ask("192.0.2.1", "")
-	second := c.ask("192.0.2.2", "")
-	c.pass(0)
-	if x := c.explains("192.0.2.1", "/", first.Cookie); !x.Passes || x.Cookie != "good" || x.Decided.Reason != room.ReasonInside || x.Decided.Pass.AcceptedAt == nil {
-		t.Errorf("who is inside: %+v", x)
-	}
-	x = c.explains("192.0.2.2", "/", second.Cookie)
-	if x.Passes || x.Cookie != "good" || x.Decided.Pass == nil || x.Decided.Pass.AcceptedAt != nil || x.Decided.Place == nil {
-		t.Errorf("who waits: %+v", x)
-	}
-	if x := c.explains("192.0.2.2", "/", strings.Replace(second.Cookie, "=", "=x", 1)); x.Passes || !strings.Contains(x.Cookie, "cannot") && !strings.Contains(x.Cookie, "none that can be opened") || x.Decided.Pass != nil {
-		t.Errorf("a cookie that cannot be opened: %+v", x)
-	}
+	first, second := c.ask("192.0.2.1", "").Cookie, c.ask("192.0.2.2", "").Cookie
+	c.explained("who is inside", "192.0.2.1", "/", first, passes, `"cookie":"good"`, `"reason":"`+string(room.ReasonInside)+`"`, `"accepted_at":"`)
+	waits := c.explained("who waits", "192.0.2.2", "/", second, isRefused, `"cookie":"good"`, `"pass":{`, `"place":{`)
+	lacks(t, "who waits", waits, `"accepted_at"`)
+	spoilt := strings.Replace(second, "=", "=x", 1)
+	other := c.explained("a cookie that cannot be opened", "192.0.2.2", "/", spoilt, isRefused, `"cookie":"none that can be opened`)
+	lacks(t, "a cookie that cannot be opened", other, `"pass":`)
 	s.DryRun = true
 	c.configure(s)
-	if x := c.explains("192.0.2.2", "/", second.Cookie); !x.Passes || !x.DryRun || x.Decided.Action == "enter" {
-		t.Errorf("who waits in a dry run: %+v", x)
-	}
+	dry := c.explained("who waits in a dry run", "192.0.2.2", "/", second, passes, `"dry_run":true`)
+	lacks(t, "who waits in a dry run", dry, `"action":"enter"`)
 	s.Suspended = true
 	c.configure(s)
-	if x := c.explains("192.0.2.2", "/", second.Cookie); !x.Passes || x.Room != "" {
-		t.Errorf("without a room: %+v", x)
-	}
+	lacks(t, "without a room", c.explained("without a room", "192.0.2.2", "/", second, passes), `"room":`)
 }

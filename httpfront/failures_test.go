@@ -29,19 +29,16 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 			fail(tickets, failure{code: http.StatusServiceUnavailable, title: "The site is busy"}) // below the level
 		}
 		got := log.text()
-		if n := strings.Count(got, "\n"); n != 3*failuresTold || strings.Contains(got, "left_out") {
-			t.Fatalf("%d lines of three kinds:\n%s", n, got)
-		}
-		if line, _, _ := strings.Cut(got, "\n"); !strings.Contains(line, `msg="request failed" error=refused status=502 room=tickets path=shop.example/tickets request=an-id`) {
-			t.Errorf("a line: %s", line)
-		}
+		equal(t, "lines of three kinds", strings.Count(got, "\n"), 3*failuresTold)
+		lacks(t, "lines of three kinds", got, "left_out")
+		line, _, _ := strings.Cut(got, "\n")
+		has(t, "a line", line, `msg="request failed" error=refused status=502 room=tickets path=shop.example/tickets request=an-id`)
 		time.Sleep(failuresEvery)
 		fail(tickets, down)
 		fail(tickets, down)
 		later := strings.TrimPrefix(log.text(), got)
-		if strings.Count(later, "\n") != 2 || strings.Count(later, "left_out=4990") != 1 {
-			t.Errorf("a minute later:\n%s", later)
-		}
+		equal(t, "lines a minute later", strings.Count(later, "\n"), 2)
+		equal(t, "those that tell how many were left out", strings.Count(later, "left_out=4990"), 1)
 	})
 }
 

@@ -1,8 +1,8 @@
 package httpfront
 
 import (
+	"fmt"
 	"net/netip"
-	"strings"
 	"testing"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -10,39 +10,35 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// followed are two rooms of one name in different zones, and one without.
+// followed are two rooms of one name in different zones.
 func followed() []room.Settings {
-	a := room.Settings{ID: crdt.RoomID{1}, Name: "sale", Host: "a.example", TotalActiveUsers: 1, NewUsersPerMinute: 1}
-	a.Front.CustomPage = "<p>one</p>"
-	b := room.Settings{ID: crdt.RoomID{2}, Name: "sale", Host: "b.example", TotalActiveUsers: 1, NewUsersPerMinute: 1}
-	b.Front.CustomPage = "<p>two</p>"
-	return []room.Settings{a.WithDefaults(), b.WithDefaults()}
+	rooms := make([]room.Settings, 2)
+	for i := range rooms {
+		s := smallRoom()
+		s.ID, s.Name, s.Host = crdt.RoomID{byte(i + 1)}, "sale", string(rune('a'+i))+".example"
+		s.Front.CustomPage = "<p>" + s.Host + "</p>"
+		rooms[i] = s
+	}
+	return rooms
 }
 
 // TestRoomsAreFollowed has rooms come, change and go.
 func TestRoomsAreFollowed(t *testing.T) {
 	f := judges(t, fakeRooms{})
 	rooms := followed()
-	if err := f.Follow(rooms); err != nil {
-		t.Fatal(err)
-	}
+	equal(t, "an error", f.Follow(rooms), nil)
 	one, two := f.frontOf(&rooms[0]), f.frontOf(&rooms[1])
 	if one == two || one == f.plain || two == f.plain {
 		t.Fatal("two rooms of one name have one page")
 	}
-	if _, err := f.Page("sale", ""); err == nil || !strings.Contains(err.Error(), "give the id") {
-		t.Errorf("a name that two rooms have: error %v", err)
-	}
-	if p, err := f.Page(rooms[1].ID.String(), ""); err != nil || p != two.page {
-		t.Errorf("by id: page %p, error %v", p, err)
-	}
+	_, err := f.Page("sale", "")
+	has(t, "a name that two rooms have", fmt.Sprint(err), "give the id")
+	p, err := f.Page(rooms[1].ID.String(), "")
+	equal(t, "an error by id", err, nil)
+	equal(t, "the page by id", p, two.page)
 	rooms[1].Front.Message = "soon"
-	if err := f.Follow(rooms); err != nil {
-		t.Fatal(err)
-	}
-	if f.frontOf(&rooms[0]) != one {
-		t.Error("a room that has not changed is made anew")
-	}
+	equal(t, "an error of a change", f.Follow(rooms), nil)
+	equal(t, "a room that has not changed", f.frontOf(&rooms[0]), one)
 	changed := f.frontOf(&rooms[1])
 	if changed == two {
 		t.Error("a room that has changed is as before")
@@ -51,25 +47,18 @@ func TestRoomsAreFollowed(t *testing.T) {
 	if err := f.Follow(rooms[1:]); err == nil {
 		t.Error("a page that does not compile is no error")
 	}
-	if f.frontOf(&rooms[1]) != changed {
-		t.Error("a room whose new page does not compile does not keep the old one")
-	}
-	if f.frontOf(&rooms[0]) != f.plain {
-		t.Error("a room that is gone is still there")
-	}
+	equal(t, "a room whose new page does not compile, with the old one", f.frontOf(&rooms[1]), changed)
+	equal(t, "a room that is gone", f.frontOf(&rooms[0]), f.plain)
 }
 
 // TestHostsChange has the hosts that are served change while requests run.
 func TestHostsChange(t *testing.T) {
 	f := judges(t, fakeRooms{})
-	accepted := func(host string) bool { return f.accepts(&request{Request: http1.Request{Host: host}}).Code == 0 }
-	if !accepted("any.example") {
-		t.Error("a host is refused where all are served")
-	}
+	accepts := func(host string) int { return f.accepts(&request{Request: http1.Request{Host: host}}).Code }
+	equal(t, "a host where all are served", accepts("any.example"), 0)
 	f.SetHosts([]string{"a.example"})
-	if accepted("any.example") || !accepted("a.example") {
-		t.Error("other hosts are served than those that shall be")
-	}
+	equal(t, "a host that is served", accepts("a.example"), 0)
+	equal(t, "another host", accepts("any.example"), 421)
 }
 
 type crawlers map[string]netip.Addr
@@ -95,14 +84,10 @@ func TestCrawlersBypass(t *testing.T) {
 		{false, "bot", known, false},
 	} {
 		settings.Front.CrawlerBypass = c.bypass
-		if err := f.Follow([]room.Settings{settings}); err != nil {
-			t.Fatal(err)
-		}
+		equal(t, "an error", f.Follow([]room.Settings{settings}), nil)
 		r := &request{Request: http1.Request{Fields: []http1.Field{{Name: []byte("user-agent"), Value: []byte(c.agent)}}}}
 		r.via.Client = c.client
 		counted := &fakeRoom{settings: settings}
-		if got := f.bypasses(counted, f.frontOf(&settings), r); got != c.want {
-			t.Errorf("bypass %v, %s at %s: %v, want %v", c.bypass, c.agent, c.client, got, c.want)
-		}
+		equal(t, fmt.Sprintf("bypass %v, %s at %s", c.bypass, c.agent, c.client), f.bypasses(counted, f.frontOf(&settings), r), c.want)
 	}
 }
