@@ -1,392 +1,380 @@
 package httpfront
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"golang.org/x/time/rate"
 
 	"github.com/ropeline/ropeline/httpfront/browsertest"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
+	"github.com/ropeline/ropeline/node"
 )
 
-const (
-	whenLoaded = "performance.timeOrigin"
-	said       = "document.querySelector('#say').textContent" // to a screen reader
-)
-
-// TestBrowserFollowsSwitches keeps one page open while the room goes through
-// everything that it can be in. The page is loaded once and follows by its
-// script, until the room rejects: then it asks no more.
-func TestBrowserFollowsSwitches(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
-	loaded := browsertest.See[float64](b.Tab, whenLoaded)
-	for i, step := range []struct{ situation, shows, title string }{
-		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
-		{"random", "You are waiting to come in|random|Estimated wait|about 18 minutes to 1 hour and 24 minutes", "You are waiting to come in"},
-		{"pre-queue that shuffles", "It has not started yet|at random|Starts in|0:10:01", "It has not started yet"},
-		{"pre-queue in order", "It has not started yet|in the order|Starts in|0:10:01|41|40", "#41 · It has not started yet"},
-		{"event", "You are in line|1,235", "#1,235 · You are in line"},
-		{"queue all", "Nobody is let in at the moment|1,235|not known yet", "#1,235 · You are in line"},
-		{"fifo for more than a day", "The line is very long|more than a day", "#300 · The line is very long"},
-		{"reject", "Nobody is let in right now|come back later", "Nobody is let in right now"},
-	} {
-		s.put(step.situation)
-		if i > 0 {
-			b.Run("tick(20000)")
-		}
-		b.Shows("main", strings.Split(step.shows, "|")...)
-		b.Finds("the title of "+step.situation, "document.title", step.title)
-		b.Keep(step.situation)
-	}
-	for _, gone := range []string{"Estimated wait", "Starts in", "place in line", "keep this page"} {
-		if text := b.Text("main"); strings.Contains(text, gone) {
-			t.Errorf("%q is shown where nobody waits:\n%s", gone, text)
-		}
-	}
-	b.wantNext(0)
-	b.Run("hide(true)")
-	b.Run("hide(false)")
-	b.wantNext(0)
-	if browsertest.See[float64](b.Tab, whenLoaded) != loaded {
-		t.Error("the page was loaded again")
-	}
+func newBrowser(t *testing.T) context.Context {
+	t.Helper()
+	return browsertest.New(t, 700, 760)
 }
 
-// TestBrowserAsksWhenTheServerSays: the nearer the turn, the sooner.
-func TestBrowserAsksWhenTheServerSays(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
-	b.asksIn(s, 20*time.Second)
-	s.change(func(s *stage) { s.now.Refresh = time.Minute })
-	b.asksIn(s, 20*time.Second)
-	s.change(func(s *stage) { s.now.Refresh = 2 * time.Second })
-	b.asksIn(s, time.Minute)
-	b.asksIn(s, 2*time.Second)
+// stage is a front whose room is in the situation that a test puts it into, at
+// pagetest.Noon.
+type stage struct {
+	*front
+	t *testing.T
+
+	mu      sync.Mutex // guards the following
+	now     node.Verdict
+	page    *page.Page
+	asked   int           // requests that came
+	failing bool          // whether they are answered with an error
+	crowd   *rate.Limiter // of new visitors; nil: none
 }
 
-// TestBrowserInAHiddenTab: there it asks only as often as keeps the place, and at
-// once when it is looked at again.
-func TestBrowserInAHiddenTab(t *testing.T) {
-	const (
-		kept    = 5 * time.Minute // as in the situation
-		hidden  = 2 * time.Minute // two fifths of that
-		delay   = time.Minute     // for which browsers hold timers of hidden tabs
-		refresh = 20 * time.Second
-	)
-	s, b := watch(t, newBrowser(t), "fifo")
-	b.Run("hide(true)")
-	b.asksIn(s, hidden)
-	b.asksIn(s, hidden)
-
-	b.Run("tick(5000)")
-	b.Run("hide(false)")
-	b.wantNext(refresh - 5*time.Second) // its time has not come yet
-	b.Run("hide(true)")
-	b.Run("tick(60000)")
-	before := s.timesAsked()
-	b.Run("hide(false); tick(0)")
-	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
-	b.Awaits("next() === 20000")
-
-	// The worst that the place has to survive: a timer held, a failure, another held.
-	b.Run("hide(true)")
-	away := hidden + delay
-	s.change(func(s *stage) { s.failing = true })
-	b.asksIn(s, hidden)
-	again := browsertest.See[float64](b.Tab, "next()")
-	away += time.Duration(again)*time.Millisecond + delay
-	if away >= kept {
-		t.Errorf("a hidden tab may leave %v between two requests, and the place is kept for %v", away, kept)
+func newStage(t *testing.T, situation string, change ...func(*stage)) *stage {
+	t.Helper()
+	s := &stage{t: t}
+	s.put(situation, change...)
+	r := newRoom(nil)
+	r.decide = func(node.Pass, bool, time.Time) node.Verdict {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.asked++
+		return s.now
 	}
-
-	// A refresh that is longer than that goes first.
-	s.change(func(s *stage) { s.failing, s.now.Refresh = false, 4*time.Minute })
-	b.asksIn(s, time.Duration(again)*time.Millisecond)
-	b.wantNext(4 * time.Minute)
-}
-
-// TestBrowserWakesAHiddenTab though its timers are held: whose turn is near is asked to
-// come every second.
-func TestBrowserWakesAHiddenTab(t *testing.T) {
-	s := newStage(t, "fifo")
-	s.change(func(s *stage) { s.now.Refresh, s.now.Estimate.Ahead, s.now.Estimate.Position = time.Second, 0, 1 })
-	b := newTab(t, newBrowser(t))
-	b.Before(`{
-		const timer = self.setTimeout
-		self.setTimeout = (run, wait) => document.hidden ? 0 : timer(run, wait)
-		Object.defineProperty(document, 'hidden', {value: false, configurable: true})
-	}`)
-	b.open(s.url("/"))
-	b.Run(`Object.defineProperty(document, 'hidden', {value: true, configurable: true})
-		document.dispatchEvent(new Event('visibilitychange'))`)
-	before := s.timesAsked()
-	waitFor(t, "the hidden page to ask", func() bool { return s.timesAsked() >= before+3 })
-	s.letIn()
-	b.Awaits("document.title === 'It is your turn'")
-}
-
-// TestBrowserIsLetIn by whichever way it waited.
-func TestBrowserIsLetIn(t *testing.T) {
-	browser := newBrowser(t)
-	t.Run("looking on", func(t *testing.T) {
-		s, b := watch(t, browser, "fifo")
-		s.letIn()
-		b.Run("tick(20000)")
-		b.Shows("#shop", "Welcome by GET")
-	})
-	t.Run("looking away", func(t *testing.T) {
-		s, b := watch(t, browser, "fifo")
-		b.Run("hide(true)")
-		s.letIn()
-		b.Run("tick(120000)")
-		b.Awaits("document.title === 'It is your turn'")
-		b.Shows("h1", "It is your turn")
-		b.Keep("its turn")
-		b.wantNext(0)
-		b.Run("hide(false)")
-		b.Shows("#shop", "Welcome by GET")
-	})
-	t.Run("without JavaScript", func(t *testing.T) {
-		t.Parallel() // it waits for reloads
-		s := newStage(t, "fifo")
-		s.change(func(s *stage) { s.now.Refresh = time.Second })
-		b := newTab(t, browser)
-		b.NoScript()
-		b.open(s.url("/"))
-		b.Shows("main", "1,235", "1 hour and 1 minute", "11:59:40", "It reloads by itself.")
-		if text := b.Text("main"); strings.Contains(text, "It keeps itself up to date.") {
-			t.Errorf("the page says that it does what only a script can do:\n%s", text)
-		}
-		b.Keep("without JavaScript")
-		s.put("queue all")
-		s.change(func(s *stage) { s.now.Refresh = time.Second })
-		b.Shows("main", "Nobody is let in at the moment")
-		s.letIn()
-		b.Shows("#shop", "Welcome by GET")
-	})
-	t.Run("without JSON", func(t *testing.T) {
-		s, b := watch(t, browser, "fifo")
-		s.page = newPage(t, page.Config{NoJSON: true}) // from now on
-		s.put("queue all")
-		b.wantNext(20 * time.Second)
-		b.Run("tick(20000)")
-		b.Shows("main", "Nobody is let in at the moment")
-		b.Run("tick(0)")
-		s.put("random")
-		b.wantNext(20 * time.Second)
-		b.Run("tick(20000)")
-		b.Shows("main", "You are waiting to come in")
-		b.Run("tick(0)")
-		b.wantNext(20 * time.Second)
-	})
-	t.Run("on a template, without JavaScript", func(t *testing.T) {
-		t.Parallel() // it waits for reloads
-		tmpl, warnings, err := page.Compile("<h1>{{#position}}Place {{.}}{{/position}}{{#isRandomQueue}}A draw{{/isRandomQueue}}</h1>")
-		if err != nil || len(warnings) > 0 {
-			t.Fatal(err, warnings)
-		}
-		s := newStage(t, "fifo")
-		s.page = newPage(t, page.Config{Template: tmpl})
-		s.change(func(s *stage) { s.now.Refresh = time.Second })
-		b := newTab(t, browser)
-		b.NoScript()
-		b.open(s.url("/"))
-		b.Shows("h1", "Place 1235")
-		s.put("random")
-		s.change(func(s *stage) { s.now.Refresh = time.Second })
-		b.Shows("h1", "A draw")
-		s.letIn()
-		b.Shows("#shop", "Welcome by GET")
-	})
-	t.Run("between two questions of another proxy", func(t *testing.T) {
-		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			_, err := r.Cookie("in")
-			switch {
-			case page.PrefersJSON([]byte(r.Header.Get("Accept"))): // as /nginx/page of package verdict
-				w.Header().Set("Set-Cookie", "in=1")
-				w.Header().Set("Ropeline-State", "admitted")
-				w.WriteHeader(http.StatusTooManyRequests)
-			case err != nil:
-				var s page.State
-				p.Fill(&s, page.Input{Settings: in.Settings, Verdict: in.Verdict, Now: pagetest.Noon})
-				w.Write(p.AppendHTML(nil, &s))
-			default:
-				siteBehind(w, r)
+	s.front = serve(t, fakeRooms{room: r}, http.HandlerFunc(siteBehind), func(c *Config) {
+		c.Clock = func() time.Time { return pagetest.Noon }
+		c.Ready = func() error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.failing {
+				s.asked++
+				return fmt.Errorf("the test says so")
 			}
-		}))
-		t.Cleanup(srv.Close)
-		b := newTab(t, browser)
-		b.holdsTheClock(srv.URL)
-		b.Run("tick(20000)")
-		b.Shows("#shop", "Welcome by GET")
-	})
-	t.Run("after sending a form", func(t *testing.T) {
-		s := newStage(t, "fifo")
-		b := newTab(t, browser)
-		s.letIn()
-		b.holdsTheClock(s.url("/"))
-		s.put("fifo")
-		b.Run(`document.body.innerHTML = '<form method=post action="/pay?a=b"><input name=card></form>'; document.forms[0].submit()`)
-		b.Shows("main", "What you sent has not been delivered", "1,235")
-		b.Keep("after sending a form")
-		b.Run("tick(0)")
-		s.letIn()
-		b.Run("tick(20000)")
-		b.Shows("#shop", "Welcome by GET")
-		b.Finds("where the browser is", "location.pathname + location.search", "/pay?a=b")
-	})
-	t.Run("after sending a form to a path that could be a host", func(t *testing.T) {
-		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
-		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet {
-				w.Header().Set("Ropeline-State", "admitted")
-				siteBehind(w, r)
-				return
-			}
-			var s page.State
-			p.Fill(&s, page.Input{Settings: in.Settings, Verdict: in.Verdict, Now: pagetest.Noon, Unsafe: true})
-			w.Write(p.AppendHTML(nil, &s))
-		}))
-		t.Cleanup(srv.Close)
-		b := newTab(t, browser)
-		b.holdsTheClock(srv.URL)
-		const path = "//other.test/pay?a=b" // which the front refuses
-		b.Run(`document.body.innerHTML = '<form method=post action="` + srv.URL + path + `"><input name=card></form>'; document.forms[0].submit()`)
-		b.Shows("main", "What you sent has not been delivered")
-		b.Run("tick(0)")
-		b.Run("tick(20000)")
-		b.Shows("#shop", "Welcome by GET")
-		b.Finds("where the browser is", "location.href", srv.URL+path)
-	})
-}
-
-// TestBrowserIsLetInWhereProgramsAreNot: what the site says to a question for JSON is no
-// trouble of ours.
-func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
-	browser := newBrowser(t)
-	for _, code := range []string{"404", "429", "500", "503"} {
-		t.Run(code, func(t *testing.T) {
-			s := newStage(t, "fifo")
-			b := newTab(t, browser)
-			b.holdsTheClock(s.url("/pages/" + code))
-			s.letIn()
-			b.Run("tick(20000)")
-			b.Shows("#shop", "Welcome by GET")
-		})
-	}
-	t.Run("and neither are visitors", func(t *testing.T) {
-		s := newStage(t, "fifo")
-		b := newTab(t, browser)
-		b.holdsTheClock(s.url("/closed/503"))
-		s.letIn()
-		for _, wait := range []time.Duration{20, 5, 10} { // it may be a balancer that says so
-			b.wantNext(wait * time.Second)
-			b.Run(fmt.Sprintf("tick(%d)", wait*1000))
-			b.Awaits("next() !== null")
-			b.Shows("#say", "No connection. Trying again; you keep your place.")
+			return nil
 		}
-		b.wantNext(20 * time.Second)
-		b.Run("tick(20000)")
-		b.Shows("h1", "Closed for today")
 	})
+	s.show()
+	return s
 }
 
-// TestBrowserWithoutAPlace is an open page whose visitor has lost the place, and gets no
-// other one while too many new visitors come.
-func TestBrowserWithoutAPlace(t *testing.T) {
-	browser := newBrowser(t)
-	for name, p := range map[string]page.Config{"with JSON": {}, "without": {NoJSON: true}} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "fifo")
-			s.change(func(s *stage) { s.page = newPage(t, p) })
-			b := newTab(t, browser)
-			b.holdsTheClock(s.url("/"))
-			s.change(func(s *stage) {
-				s.now.New = true
-				s.crowd = rate.NewLimiter(0, 0)
-			})
-			b.Run("tick(20000)")
-			b.Shows("main", "Nobody is let in right now", "You do not have a place in line. Please try again in a moment.")
-			if text := b.Text("main"); strings.Contains(text, "1,235") || strings.Contains(text, "Estimated wait") || strings.Contains(text, "keep your place") {
-				t.Errorf("a place is shown where there is none:\n%s", text)
-			}
-			if p.NoJSON {
-				return // a page of a few words, which the Refresh field loads again
-			}
-			b.Keep("no place")
-			b.Awaits("next() >= 15000 && next() < 30000")
-			s.change(func(s *stage) { s.now.New, s.crowd = false, nil })
-			b.Run("tick(30000)")
-			b.Shows("main", "You are in line", "1,235")
-			b.Finds("the title", "document.title", "#1,235 · You are in line")
-		})
+// show has the room answer with s.page, if there is one.
+func (s *stage) show() {
+	if s.front == nil {
+		return
 	}
+	made := *s.front.front.plain
+	if s.page != nil {
+		made.page = s.page
+	}
+	made.newVisitors.all = s.crowd
+	s.front.front.rooms.Store(&map[roomKey]*roomFront{{name: "shop"}: &made})
 }
 
-// TestBrowserCountsDown to an event, and does not ask at its start, when all others
-// would.
-func TestBrowserCountsDown(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "pre-queue that shuffles")
-	b.Shows("[role=timer]", "0:10:01")
-	b.Run("tick(1000)")
-	b.Shows("[role=timer]", "0:10:00")
-	s.change(func(s *stage) { s.now.Refresh = time.Hour })
-	b.Run("tick(19000)")
-	waitFor(t, "the page to ask", func() bool { return s.timesAsked() == 2 })
-	b.Shows("[role=timer]", "0:10:01") // the server's clock goes first
-	b.Run("tick(541000)")
-	b.Shows("[role=timer]", "0:01:00")
-	b.Run("tick(70000)")
-	b.Shows("[role=timer]", "0:00:00")
-	if n := s.timesAsked(); n != 2 {
-		t.Errorf("it asked %d times", n)
+// siteBehind is what a visitor gets who is let in. Below /pages/ programs get the code
+// that the path says, below /closed/ everybody does.
+func siteBehind(w http.ResponseWriter, r *http.Request) {
+	for prefix, fails := range map[string]bool{"/pages/": page.PrefersJSON([]byte(r.Header.Get("Accept"))), "/closed/": true} {
+		if code, ok := strings.CutPrefix(r.URL.Path, prefix); ok && fails {
+			code, _ := strconv.Atoi(code)
+			w.WriteHeader(code)
+			io.WriteString(w, "<h1>Closed for today</h1>")
+			return
+		}
 	}
-	b.Finds("what a screen reader is told", said, "It has not started yet. 11 minutes")
+	w.Header().Set("Content-Type", "text/html")
+	fmt.Fprintf(w, `<!doctype html><title>The shop</title><h1 id="shop">Welcome by %s</h1>`, r.Method)
 }
 
-// TestBrowserTellsOfTrouble, tries again ever more seldom, and goes on where it was.
-func TestBrowserTellsOfTrouble(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
-	if browsertest.See[bool](b.Tab, "document.querySelector('#say').offsetWidth > 1") {
-		t.Error("what is for screen readers is seen")
-	}
-	s.change(func(s *stage) { s.failing = true })
-	for _, wait := range []time.Duration{20, 5, 10, 20, 40, 60} {
-		b.asksIn(s, wait*time.Second)
-		b.Shows("#say", "No connection. Trying again; you keep your place.")
-	}
-	b.wantNext(time.Minute)
-	b.Keep("trouble")
-	s.change(func(s *stage) { s.failing = false })
-	before := s.timesAsked()
-	b.Run("dispatchEvent(new Event('online'))")
-	waitFor(t, "the page to ask at once", func() bool { return s.timesAsked() == before+1 })
-	b.Awaits("next() === 20000 && document.querySelector('#say').offsetWidth <= 1")
-	b.Finds("what a screen reader is told", said, "You are in line. 1 hour and 1 minute")
+// change changes what the room answers from now on.
+func (s *stage) change(f func(*stage)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(s)
+	s.show()
 }
 
-// TestBrowserShowsTheOperatorsMessage, also when it comes while the page is open.
-func TestBrowserShowsTheOperatorsMessage(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
-	if browsertest.See[bool](b.Tab, "document.querySelector('section').offsetHeight > 0") {
-		t.Error("there is a box for a message that there is not")
+// put puts the room into a situation, and changes what it answers there.
+func (s *stage) put(situation string, change ...func(*stage)) {
+	s.t.Helper()
+	in, ok := pagetest.Situations()[situation]
+	if !ok {
+		s.t.Fatalf("there is no situation %q", situation)
 	}
 	s.change(func(s *stage) {
-		s.page = newPage(t, page.Config{Message: "Row A is sold out.\n<b>Sorry</b> & \"thanks\""})
+		s.now = *in.Verdict
+		s.now.View.Settings = in.Settings
+		for _, f := range change {
+			f(s)
+		}
 	})
-	b.asksIn(s, 20*time.Second)
-	b.Shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
-	b.open(s.url("/"))
-	b.Shows("section", "Row A is sold out.\n<b>Sorry</b> & \"thanks\"")
-	b.Keep("message")
-	if err := chromedp.Do(b.Ctx, chromedp.WaitVisible(chromedp.CSS("section"))); err != nil {
-		t.Fatal(err)
+}
+
+// refreshes has pages ask again after d.
+func refreshes(d time.Duration) func(*stage) { return func(s *stage) { s.now.Refresh = d } }
+
+// fails has requests be answered with an error.
+func fails(is bool) func(*stage) { return func(s *stage) { s.failing = is } }
+
+// letIn lets everybody in from now on.
+func (s *stage) letIn() { s.change(func(s *stage) { s.now = node.Verdict{Admit: true} }) }
+
+func (s *stage) timesAsked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// tab is a tab of a browser that visits a stage.
+type tab struct{ *browsertest.Tab }
+
+func newTab(t *testing.T, browser context.Context) *tab {
+	t.Helper()
+	return &tab{browsertest.NewTab(t, browser)}
+}
+
+// open goes to a page, and returns when its script has begun.
+func (b *tab) open(url string) {
+	b.T.Helper()
+	b.Do(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS("main, h1")))
+}
+
+func (b *tab) speaks(acceptLanguage string) {
+	b.Do(browsertest.Call(network.Enable, network.EnableParams{}),
+		browsertest.Call(network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Accept-Language": acceptLanguage}}))
+}
+
+func (b *tab) isPhone() { b.Sized(320, 568, true) }
+
+// handClock gives pages a clock and timers that move by tick(milliseconds) alone.
+// next() is in how many milliseconds the next timer is due, null for none.
+const handClock = `(() => {
+	const timers = new Map(), noon = 1795780800000
+	let now = 0, ids = 0
+	const first = () => [...timers.values()].sort((a, b) => a.at - b.at)[0]
+	self.setTimeout = (run, wait = 0) => { timers.set(++ids, {id: ids, at: now + wait, run}); return ids }
+	self.clearTimeout = id => { timers.delete(id) }
+	Date.now = () => noon + now
+	Math.random = () => 0
+	self.next = () => first() ? first().at - now : null
+	self.tick = ms => {
+		const end = now + ms
+		for (let t; (t = first()) && t.at <= end;) { timers.delete(t.id); now = t.at; t.run() }
+		now = end
 	}
+	self.hide = hidden => {
+		Object.defineProperty(document, 'hidden', {value: hidden, configurable: true})
+		document.dispatchEvent(new Event('visibilitychange'))
+	}
+})()`
+
+// holdsTheClock makes the pages of the tab wait for tick, and opens one.
+func (b *tab) holdsTheClock(url string) {
+	b.T.Helper()
+	b.Before(handClock)
+	b.open(url)
+	b.Run("tick(0)") // with it the reload that Refresh asks for is called off
+}
+
+// wasAsked waits until n requests have come.
+func (s *stage) wasAsked(n int) {
+	s.t.Helper()
+	waitFor(s.t, "the page to ask", func() bool { return s.timesAsked() == n })
+}
+
+// watch opens the page of a room in a situation, which waits for tick.
+func watch(t *testing.T, browser context.Context, situation string) (*stage, *tab) {
+	t.Helper()
+	s, b := newStage(t, situation), newTab(t, browser)
+	b.holdsTheClock(s.url("/"))
+	return s, b
+}
+
+// asksIn checks that the page asks next in that time, lets the time go by, and waits
+// for the page to have taken the answer in.
+func (b *tab) asksIn(s *stage, wait time.Duration) {
+	b.T.Helper()
+	b.wantNext(wait)
+	before := s.timesAsked()
+	b.Run(fmt.Sprintf("tick(%d)", wait.Milliseconds()))
+	s.wasAsked(before + 1)
+	b.Awaits("next() !== null")
+}
+
+// wantNext checks when the page asks next; 0 is never.
+func (b *tab) wantNext(want time.Duration) {
+	b.T.Helper()
+	next := "never"
+	if want != 0 {
+		next = fmt.Sprint(want.Milliseconds())
+	}
+	if got := browsertest.See[string](b.Tab, "String(next() ?? 'never')"); got != next {
+		b.T.Fatalf("the page asks next in %s ms, want %s", got, next)
+	}
+}
+
+// isStyled checks that the page may have the style that it has.
+func (b *tab) isStyled() {
+	b.T.Helper()
+	corner := browsertest.See[string](b.Tab, "getComputedStyle(document.querySelector('main')).borderTopLeftRadius")
+	equal(b.T, "the page has no style", corner == "0px", false)
+}
+
+// fits checks that the page is no wider than the window.
+func (b *tab) fits() {
+	b.T.Helper()
+	wider := browsertest.See[int](b.Tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth")
+	equal(b.T, "how many pixels the page is wider than the window", max(wider, 0), 0)
+}
+
+// TestBrowserLooks opens the page in every situation and in the ways that people
+// look at it, checks what a program can check, and keeps pictures of the rest.
+func TestBrowserLooks(t *testing.T) {
+	browser := newBrowser(t)
+	some := []string{"fifo", "random", "pre-queue in order", "reject"}
+	for _, l := range []struct {
+		name       string
+		set        func(*tab)
+		situations []string // none: all
+	}{
+		{"light", func(*tab) {}, nil},
+		{"dark", func(b *tab) { b.Likes("prefers-color-scheme", "dark") }, some},
+		{"phone", (*tab).isPhone, some},
+		{"from right to left", func(b *tab) { b.speaks("ar-EG") }, some},
+		{"Hindi", func(b *tab) { b.speaks("hi-IN") }, some[:1]},
+		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
+	} {
+		t.Run(l.name, func(t *testing.T) {
+			s := newStage(t, "fifo")
+			b := newTab(t, browser)
+			l.set(b)
+			for situation := range pagetest.Situations() {
+				if l.situations != nil && !slices.Contains(l.situations, situation) {
+					continue
+				}
+				t.Run(situation, func(t *testing.T) {
+					b := &tab{&browsertest.Tab{T: t, Ctx: b.Ctx}}
+					s.put(situation)
+					b.open(s.url("/"))
+					b.fits()
+					b.Keep(situation + " " + l.name)
+					if l.name != "phone" { // where it is the same page
+						b.CheckAccess()
+					}
+				})
+			}
+		})
+	}
+}
+
+// TestBrowserShowsNotices of what failed, as their policy lets them look.
+func TestBrowserShowsNotices(t *testing.T) {
+	s := newStage(t, "fifo")
+	s.follow(fiveAMinute())
+	for range 5 {
+		s.get("/free")
+	}
+	browser := newBrowser(t)
+	for _, scheme := range []string{"light", "dark"} {
+		t.Run(scheme, func(t *testing.T) {
+			b := newTab(t, browser)
+			b.isPhone()
+			b.Likes("prefers-color-scheme", scheme)
+			b.open(s.url("/free"))
+			b.Shows("h1", "Too many requests")
+			b.isStyled()
+			b.fits()
+			b.Keep("too many requests " + scheme)
+			b.CheckAccess()
+		})
+	}
+}
+
+// TestBrowserReadsFromRightToLeft where the language does, the numbers and the
+// countdown too.
+func TestBrowserReadsFromRightToLeft(t *testing.T) {
+	s := newStage(t, "fifo")
+	b := newTab(t, newBrowser(t))
+	b.speaks("fa, en;q=0.5")
+	b.holdsTheClock(s.url("/"))
+	b.Finds("the direction of the page", "getComputedStyle(document.body).direction", "rtl")
+	b.Shows("main", "۱٬۲۳۵")
+	if browsertest.See[bool](b.Tab, "document.querySelectorAll('dl div')[2].offsetLeft < document.querySelectorAll('dl div')[3].offsetLeft") {
+		t.Error("what comes first is not on the right")
+	}
+	s.put("pre-queue in order")
+	b.asksIn(s, 20*time.Second)
+	b.Shows("main", "۴۱")
+	b.Shows("[role=timer]", "۰۱")
+	b.Keep("from right to left")
+}
+
+// TestBrowserMovesNothing for those whom movement makes ill.
+func TestBrowserMovesNothing(t *testing.T) {
+	s := newStage(t, "random")
+	b := newTab(t, newBrowser(t))
+	b.open(s.url("/"))
+	const moving = "document.getAnimations().length"
+	equal(t, "something moves at all, without which this test shows nothing", browsertest.See[int](b.Tab, moving) > 0, true)
+	b.Likes("prefers-reduced-motion", "reduce")
+	b.open(s.url("/"))
+	equal(t, "how much moves", browsertest.See[int](b.Tab, moving), 0)
+}
+
+// TestBrowserKeepsToThePolicy: what the page has is what its policy lets it have.
+func TestBrowserKeepsToThePolicy(t *testing.T) {
+	browser := newBrowser(t)
+	s, b := watch(t, browser, "fifo")
+	b.Run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
+	b.asksIn(s, 20*time.Second)
+	b.Finds("what the page wanted to do and may not", "broken.join()", "")
+	b.isStyled()
+	b.Run(`document.body.append(Object.assign(document.createElement('script'), {text: 'self.done = 1'}))`)
+	if browsertest.See[bool](b.Tab, "self.done === 1") || len(browsertest.See[[]string](b.Tab, "broken")) == 0 {
+		t.Error("any script may run in the page")
+	}
+}
+
+// TestBrowserShowsItInFrames of the sites that the room names, and no others.
+func TestBrowserShowsItInFrames(t *testing.T) {
+	b := newTab(t, newBrowser(t))
+	outer := newStage(t, "fifo") // its site has another port, and so is another origin
+	outer.letIn()
+	inner := newStage(t, "fifo")
+	framed := func() bool {
+		b.open(outer.url("/"))
+		b.Run(fmt.Sprintf(`document.body.append(Object.assign(document.createElement('iframe'),
+			{src: %q, width: 600, height: 640, onload() { self.loaded = true }}))`, inner.url("/")))
+		b.Awaits("self.loaded === true")
+		var frame *cdp.Frame
+		b.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+			tree, err := cdp.Call(ctx, target, cdppage.GetFrameTree, cdp.Empty{})
+			if err != nil || len(tree.FrameTree.ChildFrames) != 1 {
+				return fmt.Errorf("want one frame: %v", err)
+			}
+			frame = tree.FrameTree.ChildFrames[0].Frame
+			return nil
+		}))
+		return frame.UnreachableURL == ""
+	}
+	if framed() {
+		t.Error("any site may frame the page")
+	}
+	inner.change(func(s *stage) { s.page = newPage(t, page.Config{FrameAncestors: []string{"http://" + outer.addr}}) })
+	if !framed() {
+		t.Error("the site that is named may not frame the page")
+	}
+	b.Keep("in a frame")
 }

@@ -50,7 +50,7 @@ func TestRequestsAreExplained(t *testing.T) {
 	lacks(t, "a cookie that cannot be opened", other, `"pass":`)
 	s.DryRun = true
 	c.configure(s)
-	dry := c.explained("who waits in a dry run", "192.0.2.2", "/", second, passes, `"dry_run":true`)
+	dry := c.explained("who waits in a dry run", "192.0.2.2", "/", second, `"dry_run":true,"passes":true`)
 	lacks(t, "who waits in a dry run", dry, `"action":"enter"`)
 	s.Suspended = true
 	c.configure(s)
