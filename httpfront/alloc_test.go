@@ -57,9 +57,9 @@ func TestWholeRequestsDoNotAllocate(t *testing.T) {
 }
 
 func TestAdmittedRequestsDoNotAllocate(t *testing.T) {
-	allocatesNothing(t, "escrow", newOnSite(t, room.Escrow).ask)
-	allocatesNothing(t, "even", newOnSite(t, room.Even).ask)
-	allocatesNothing(t, "with rate limits", newOnSite(t, room.Escrow, manyRequests()...).ask)
+	allocatesNothing(t, "escrow", newOnSite(t, room.Escrow).comeAgain)
+	allocatesNothing(t, "even", newOnSite(t, room.Even).comeAgain)
+	allocatesNothing(t, "with rate limits", newOnSite(t, room.Escrow, manyRequests()...).comeAgain)
 }
 
 func TestBytesThatFlowCostNoAllocation(t *testing.T) {

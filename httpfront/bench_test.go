@@ -3,6 +3,7 @@ package httpfront
 import (
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,12 +18,9 @@ import (
 // onSite is a front with a real node behind it, with five rooms and rules that do
 // not match, and a request of a visitor who is on the site.
 type onSite struct {
-	tb    testing.TB
-	front *Front
-	core  *node.Core
-	now   time.Time
-	req   *request
-	peer  netip.Addr
+	*crowded
+	req  *request
+	peer netip.Addr
 }
 
 // ruleTexts are those of a site that lets some requests pass its room.
@@ -50,68 +48,23 @@ func newOnSite(tb testing.TB, policy room.Policy, limits ...limit.Rule) *onSite 
 			TotalActiveUsers: 1, NewUsersPerMinute: 1, CookieSuffix: string(rune('a' + i)),
 		}.WithDefaults())
 	}
-	o := &onSite{tb: tb, now: time.Now(), peer: netip.MustParseAddr("192.0.2.1")}
-	o.core = newCore(tb, node.CoreConfig{Rooms: rooms, Found: true, Limits: limits})
-	o.core.SetPeers(nil, o.now)
 	office, err := expr.AddressList([]string{"198.51.100.0/24", "2001:db8:7::/48"})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o.front = judges(tb, &oneNode{core: o.core}, func(c *Config) {
-		c.Lists, c.Clock = expr.Lists{"office": office}, func() time.Time { return o.now }
+	o := &onSite{peer: netip.MustParseAddr("192.0.2.1")}
+	o.crowded = newCrowdedRooms(tb, node.CoreConfig{Rooms: rooms, Found: true, Limits: limits}, func(c *Config) {
+		c.Lists = expr.Lists{"office": office}
 	})
-	configure(tb, o.front, s)
-	if err := o.front.FollowLimits(limits, metersOf(o.core)); err != nil {
-		tb.Fatal(err)
-	}
-	o.comeIn(&s)
-	return o
-}
-
-// tick gives the node as much time as it has between two looks at its counts, and a
-// disk that takes everything.
-func (o *onSite) tick() {
-	o.now = o.now.Add(250 * time.Millisecond)
-	o.core.Tick(o.now)
-	o.core.Writes()
-	o.core.Written(nil, o.now)
-}
-
-// comeIn lets the visitor in, and makes the request.
-func (o *onSite) comeIn(s *room.Settings) {
-	o.tb.Helper()
-	for range 20 {
-		o.tick()
-	}
-	r := o.core.Route("shop.example", "/shop/item")
-	if r == nil {
-		o.tb.Fatal("the request has no room")
-	}
-	later := make(chan node.Verdict, 1)
-	v, ok := r.Begin(node.Pass{}, false, o.now, func(v node.Verdict) { later <- v })
-	for i := 0; !ok; i++ {
-		o.core.Flush(o.now)
-		o.tick()
-		select {
-		case v = <-later:
-			ok = true
-		default:
-			if i > 100 {
-				o.tb.Fatal("the node does not decide")
-			}
-		}
-	}
-	if !v.Admit {
-		o.tb.Fatalf("the visitor is not let in: %+v", v)
-	}
-	v.Pass.Room = s.ID
-	o.req = parsed(o.tb, "Host: shop.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n"+
-		"Accept-Language: en\r\nCookie: theme=dark; ropeline="+string(o.front.cfg.Keys.AppendSeal(nil, v.Pass, "shop.example"))+
-		"; basket=7\r\nConnection: keep-alive\r\n\r\n")
+	in := o.await(func() Answer { return o.front.Judge(asks("GET", "/shop/item")) }).is(tb, Admitted)
+	cookie, _, _ := strings.Cut(in.Cookie, ";")
+	o.req = parsed(tb, "Host: shop.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n"+
+		"Accept-Language: en\r\nCookie: theme=dark; "+cookie+"; basket=7\r\nConnection: keep-alive\r\n\r\n")
 	for range 3 { // the notes of who came in are collected
-		o.tick()
-		o.ask()
+		o.pass(250 * time.Millisecond)
+		o.comeAgain()
 	}
+	return o
 }
 
 // parsed is a request for an item of the shop, with those fields.
@@ -127,20 +80,20 @@ func parsed(tb testing.TB, fields string) *request {
 	return r
 }
 
-// ask does all that is done with a request between its parser and the origin: who asks,
+// comeAgain does all that is done with a request between its parser and the origin: who asks,
 // which site and room, the rules, the pass, the decision, and its note in the counts.
-func (o *onSite) ask() {
+func (o *onSite) comeAgain() {
 	a := admitted{req: o.req}
 	o.req.limits = o.req.limits[:0]
 	a.site = o.front.sites.find(o.req.Host, o.req.Path.Route)
 	if _, err := o.front.unavailable(o.req); err != nil {
-		o.tb.Fatal(err)
+		o.t.Fatal(err)
 	}
 	o.req.via.Locate(&o.req.Request, o.peer, true, &o.front.trust)
 	o.req.via.Secure = false // the name of the cookie is that of plain HTTP
 	var w waiting
 	if r := o.front.roomOf(o.req); r == nil || !o.front.judge(r, &a, &w) || a.room == nil || a.cookie != nil {
-		o.tb.Fatalf("let in by room %v with the cookie %q", a.room, a.cookie)
+		o.t.Fatalf("let in by room %v with the cookie %q", a.room, a.cookie)
 	}
 }
 
@@ -156,7 +109,7 @@ func BenchmarkJudge(b *testing.B) {
 			o := newOnSite(b, c.policy, c.limits...)
 			b.ReportAllocs()
 			for b.Loop() {
-				o.ask()
+				o.comeAgain()
 			}
 		})
 	}
@@ -226,7 +179,7 @@ func (o *onSite) visits() []time.Duration {
 		for time.Now().Before(next) {
 		}
 		from := time.Now()
-		o.ask()
+		o.comeAgain()
 		all = append(all, time.Since(from))
 	}
 	return all
@@ -235,7 +188,7 @@ func (o *onSite) visits() []time.Duration {
 // attacker returns what decides about a request of a source that comes too often.
 func (o *onSite) attacker() func() {
 	bad := *o
-	bad.req, bad.peer = parsed(o.tb, "Host: shop.example\r\nUser-Agent: attack\r\n\r\n"), o.peer.Next()
+	bad.req, bad.peer = parsed(o.t, "Host: shop.example\r\nUser-Agent: attack\r\n\r\n"), o.peer.Next()
 	bad.req.via.Locate(&bad.req.Request, bad.peer, true, &bad.front.trust)
 	bad.front.describe(bad.req)
 	for l := bad.front.limits.Load().rules[0]; !l.ask(bad.req, node.VisitorID{}, o.now).verdict.Limited; {

@@ -213,30 +213,6 @@ func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 	newGuest().comeIn()
 }
 
-func TestSessionsEndInTimeWithoutRenewal(t *testing.T) {
-	for _, disabled := range []bool{false, true} {
-		s := smallRoom()
-		s.DisableSessionRenewal = disabled
-		n, newGuest := serveNode(t, s)
-		g := newGuest().comeIn()
-		was := g.pass()
-		renewed := false
-		for n.clock().Before(was.LeaseEnd.Add(-4 * time.Second)) {
-			got, in := g.ask("/")
-			if !in {
-				t.Fatalf("renewal off %v: out before the end of the session", disabled)
-			}
-			renewed = renewed || len(got.Cookies()) > 0
-			n.pass(2 * time.Second)
-		}
-		equal(t, fmt.Sprintf("renewal off %v: a new cookie", disabled), renewed, !disabled)
-		n.pass(was.LeaseEnd.Sub(n.clock()) + 50*time.Millisecond)
-		g.ask("/")
-		isNew := g.pass().Visitor != was.Visitor || g.pass().AcceptedAt != was.AcceptedAt
-		equal(t, fmt.Sprintf("renewal off %v: the visitor is new after the end of the first lease", disabled), isNew, disabled)
-	}
-}
-
 func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 	s := smallRoom()
 	n, newGuest := serveNode(t, s)
