@@ -109,9 +109,7 @@ func settled(t *testing.T) {
 func upgraded(t *testing.T, f *front, path string) *conn {
 	t.Helper()
 	c, resp := f.upgrade(path)
-	if resp.StatusCode != 101 {
-		t.Fatalf("got %d", resp.StatusCode)
-	}
+	equal(t, "an upgrade", resp.StatusCode, 101)
 	expect(t, c.br, "hello ")
 	return c
 }

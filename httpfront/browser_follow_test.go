@@ -24,7 +24,7 @@ const (
 // everything that it can be in. The page is loaded once and follows by its
 // script, until the room rejects: then it asks no more.
 func TestBrowserFollowsSwitches(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
+	s, b := watch(t, newBrowser(t), "fifo", "/")
 	loaded := browsertest.See[float64](b.Tab, whenLoaded)
 	for i, step := range []struct{ situation, shows, title string }{
 		{"fifo", "You are in line|1,235|1,234|Estimated wait|1 hour and 1 minute", "#1,235 · You are in line"},
@@ -54,7 +54,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 
 // TestBrowserAsksWhenTheServerSays: the nearer the turn, the sooner.
 func TestBrowserAsksWhenTheServerSays(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
+	s, b := watch(t, newBrowser(t), "fifo", "/")
 	b.asksIn(s, 20*time.Second)
 	s.change(refreshes(time.Minute))
 	b.asksIn(s, 20*time.Second)
@@ -72,7 +72,7 @@ func TestBrowserInAHiddenTab(t *testing.T) {
 		delay   = time.Minute     // for which browsers hold timers of hidden tabs
 		refresh = 20 * time.Second
 	)
-	s, b := watch(t, newBrowser(t), "fifo")
+	s, b := watch(t, newBrowser(t), "fifo", "/")
 	b.Run("hide(true)")
 	b.asksIn(s, hidden)
 	b.asksIn(s, hidden)
@@ -127,13 +127,13 @@ func TestBrowserWakesAHiddenTab(t *testing.T) {
 func TestBrowserIsLetIn(t *testing.T) {
 	browser := newBrowser(t)
 	t.Run("looking on", func(t *testing.T) {
-		s, b := watch(t, browser, "fifo")
+		s, b := watch(t, browser, "fifo", "/")
 		s.letIn()
 		b.Run("tick(20000)")
 		b.Shows("#shop", "Welcome by GET")
 	})
 	t.Run("looking away", func(t *testing.T) {
-		s, b := watch(t, browser, "fifo")
+		s, b := watch(t, browser, "fifo", "/")
 		b.Run("hide(true)")
 		s.letIn()
 		b.Run("tick(120000)")
@@ -144,21 +144,8 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.Run("hide(false)")
 		b.Shows("#shop", "Welcome by GET")
 	})
-	t.Run("without JavaScript", func(t *testing.T) {
-		t.Parallel() // it waits for reloads
-		s, b := newStage(t, "fifo", refreshes(time.Second)), newTab(t, browser)
-		b.NoScript()
-		b.open(s.url("/"))
-		b.Shows("main", "1,235", "1 hour and 1 minute", "11:59:40", "It reloads by itself.")
-		lacks(t, "what only a script can do", b.Text("main"), "It keeps itself up to date.")
-		b.Keep("without JavaScript")
-		s.put("queue all", refreshes(time.Second))
-		b.Shows("main", "Nobody is let in at the moment")
-		s.letIn()
-		b.Shows("#shop", "Welcome by GET")
-	})
 	t.Run("without JSON", func(t *testing.T) {
-		s, b := watch(t, browser, "fifo")
+		s, b := watch(t, browser, "fifo", "/")
 		s.page = newPage(t, page.Config{NoJSON: true}) // from now on
 		s.put("queue all")
 		b.wantNext(20 * time.Second)
@@ -172,23 +159,35 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.Run("tick(0)")
 		b.wantNext(20 * time.Second)
 	})
-	t.Run("on a template, without JavaScript", func(t *testing.T) {
-		t.Parallel() // it waits for reloads
-		tmpl, warnings, err := page.Compile("<h1>{{#position}}Place {{.}}{{/position}}{{#isRandomQueue}}A draw{{/isRandomQueue}}</h1>")
-		if err != nil || len(warnings) > 0 {
-			t.Fatal(err, warnings)
-		}
-		s, b := newStage(t, "fifo"), newTab(t, browser)
-		s.page = newPage(t, page.Config{Template: tmpl})
-		s.change(refreshes(time.Second))
-		b.NoScript()
-		b.open(s.url("/"))
-		b.Shows("h1", "Place 1235")
-		s.put("random", refreshes(time.Second))
-		b.Shows("h1", "A draw")
-		s.letIn()
-		b.Shows("#shop", "Welcome by GET")
-	})
+	tmpl, warnings, err := page.Compile("<main>{{#position}}Place {{.}}{{/position}}{{#isRandomQueue}}A draw{{/isRandomQueue}}</main>")
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	for name, of := range map[string]struct {
+		page         page.Config
+		fifo, random []string
+	}{
+		"without JavaScript": {
+			page.Config{}, []string{"1,235", "1 hour and 1 minute", "11:59:40", "It reloads by itself."}, []string{"You are waiting to come in"},
+		},
+		"on a template, without JavaScript": {page.Config{Template: tmpl}, []string{"Place 1235"}, []string{"A draw"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it waits for reloads
+			s, b := newStage(t, "fifo"), newTab(t, browser)
+			s.page = newPage(t, of.page)
+			s.change(refreshes(time.Second))
+			b.NoScript()
+			b.open(s.url("/"))
+			b.Shows("main", of.fifo...)
+			lacks(t, "what only a script can do", b.Text("main"), "It keeps itself up to date.")
+			b.Keep(name)
+			s.put("random", refreshes(time.Second))
+			b.Shows("main", of.random...)
+			s.letIn()
+			b.Shows("#shop", "Welcome by GET")
+		})
+	}
 	// pageElsewhere is another proxy, which shows the page itself where admit does not answer.
 	pageElsewhere := func(t *testing.T, unsafe bool, admit func(w http.ResponseWriter, r *http.Request) bool) string {
 		p, in := newPage(t, page.Config{}), pagetest.Situations()["fifo"]
@@ -263,18 +262,14 @@ func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
 	browser := newBrowser(t)
 	for _, code := range []string{"404", "429", "500", "503"} {
 		t.Run(code, func(t *testing.T) {
-			s := newStage(t, "fifo")
-			b := newTab(t, browser)
-			b.holdsTheClock(s.url("/pages/" + code))
+			s, b := watch(t, browser, "fifo", "/pages/"+code)
 			s.letIn()
 			b.Run("tick(20000)")
 			b.Shows("#shop", "Welcome by GET")
 		})
 	}
 	t.Run("and neither are visitors", func(t *testing.T) {
-		s := newStage(t, "fifo")
-		b := newTab(t, browser)
-		b.holdsTheClock(s.url("/closed/503"))
+		s, b := watch(t, browser, "fifo", "/closed/503")
 		s.letIn()
 		for _, wait := range []time.Duration{20, 5, 10} { // it may be a balancer that says so
 			b.wantNext(wait * time.Second)
@@ -294,9 +289,8 @@ func TestBrowserWithoutAPlace(t *testing.T) {
 	browser := newBrowser(t)
 	for name, p := range map[string]page.Config{"with JSON": {}, "without": {NoJSON: true}} {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, "fifo")
+			s, b := newStage(t, "fifo"), newTab(t, browser)
 			s.change(func(s *stage) { s.page = newPage(t, p) })
-			b := newTab(t, browser)
 			b.holdsTheClock(s.url("/"))
 			s.change(func(s *stage) {
 				s.now.New = true
@@ -321,7 +315,7 @@ func TestBrowserWithoutAPlace(t *testing.T) {
 // TestBrowserCountsDown to an event, and does not ask at its start, when all others
 // would.
 func TestBrowserCountsDown(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "pre-queue that shuffles")
+	s, b := watch(t, newBrowser(t), "pre-queue that shuffles", "/")
 	b.Shows("[role=timer]", "0:10:01")
 	b.Run("tick(1000)")
 	b.Shows("[role=timer]", "0:10:00")
@@ -339,7 +333,7 @@ func TestBrowserCountsDown(t *testing.T) {
 
 // TestBrowserTellsOfTrouble, tries again ever more seldom, and goes on where it was.
 func TestBrowserTellsOfTrouble(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
+	s, b := watch(t, newBrowser(t), "fifo", "/")
 	equal(t, "what is for screen readers is seen", browsertest.See[bool](b.Tab, "document.querySelector('#say').offsetWidth > 1"), false)
 	s.change(fails(true))
 	for _, wait := range []time.Duration{20, 5, 10, 20, 40, 60} {
@@ -358,7 +352,7 @@ func TestBrowserTellsOfTrouble(t *testing.T) {
 
 // TestBrowserShowsTheOperatorsMessage, also when it comes while the page is open.
 func TestBrowserShowsTheOperatorsMessage(t *testing.T) {
-	s, b := watch(t, newBrowser(t), "fifo")
+	s, b := watch(t, newBrowser(t), "fifo", "/")
 	const shown, message = "document.querySelector('section').offsetHeight > 0", "Row A is sold out.\n<b>Sorry</b> & \"thanks\""
 	equal(t, "a box for a message that there is not", browsertest.See[bool](b.Tab, shown), false)
 	s.change(func(s *stage) { s.page = newPage(t, page.Config{Message: message}) })

@@ -194,11 +194,11 @@ func (s *stage) wasAsked(n int) {
 	waitFor(s.t, "the page to ask", func() bool { return s.timesAsked() == n })
 }
 
-// watch opens the page of a room in a situation, which waits for tick.
-func watch(t *testing.T, browser context.Context, situation string) (*stage, *tab) {
+// watch opens the page at a path of a room in a situation, which waits for tick.
+func watch(t *testing.T, browser context.Context, situation, path string) (*stage, *tab) {
 	t.Helper()
 	s, b := newStage(t, situation), newTab(t, browser)
-	b.holdsTheClock(s.url("/"))
+	b.holdsTheClock(s.url(path))
 	return s, b
 }
 
@@ -336,7 +336,7 @@ func TestBrowserMovesNothing(t *testing.T) {
 // TestBrowserKeepsToThePolicy: what the page has is what its policy lets it have.
 func TestBrowserKeepsToThePolicy(t *testing.T) {
 	browser := newBrowser(t)
-	s, b := watch(t, browser, "fifo")
+	s, b := watch(t, browser, "fifo", "/")
 	b.Run(`self.broken = []; document.addEventListener('securitypolicyviolation', e => broken.push(e.violatedDirective))`)
 	b.asksIn(s, 20*time.Second)
 	b.Finds("what the page wanted to do and may not", "broken.join()", "")

@@ -1,9 +1,7 @@
 package httpfront
 
 import (
-	"bufio"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -80,10 +78,8 @@ func TestTheOriginEndsSessions(t *testing.T) {
 }
 
 func TestCommandsWithoutARoomReachNobody(t *testing.T) {
-	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Ropeline-Command", "revoke")
-	}))
-	lacks(t, "the answer", f.get("/").is(t, 200).text(), "Ropeline-Command", "Set-Cookie")
+	f := serve(t, nil, http.HandlerFunc(shop))
+	lacks(t, "the answer", f.get("/paid").is(t, 200).text(), "Command", "Set-Cookie")
 }
 
 // TestCommandsInAnswersThatGoOn: the head goes out with the cookie before the
@@ -106,15 +102,9 @@ func TestCommandsInAnswersThatGoOn(t *testing.T) {
 
 func TestCommandsInUpgrades(t *testing.T) {
 	r := revocable(enter)
-	f := serveTo(t, fakeRooms{room: r}, tcpOrigin(t, func(c net.Conn, br *bufio.Reader) {
-		if _, err := http.ReadRequest(br); err == nil {
-			io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nRopeline-Command: revoke\r\n\r\n")
-			io.Copy(c, br)
-		}
-	}))
-	c, resp := f.upgrade("/")
+	c, resp := serve(t, fakeRooms{room: r}, http.HandlerFunc(shop)).upgrade("/paid")
 	equal(t, "an upgrade", resp.StatusCode, 101)
-	equal(t, "the command", resp.Header.Get("Ropeline-Command"), "")
+	equal(t, "the command", resp.Header.Get("Cf-Waiting-Room-Command"), "")
 	has(t, "the cookie", resp.Header.Get("Set-Cookie"), "Max-Age=0")
 	equal(t, "whose session is ended", r.whoEnded(), "[7]")
 	c.talk(t, "still here")

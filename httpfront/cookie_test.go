@@ -47,10 +47,9 @@ func TestCookieAttributes(t *testing.T) {
 		{"partitioned always", room.CookieAttributes{Partitioned: true, Secure: room.SecureAlways}, secure + "; Partitioned", secure + "; Partitioned"},
 	} {
 		equal(t, c.name, CheckRoom(&room.Settings{Front: room.Front{Cookie: c.set}}, nil), nil)
-		var known, clear atomic.Bool
-		r := newRoom(func(p node.Pass, k bool, now time.Time) node.Verdict {
-			known.Store(k)
-			v := never(p, k, now)
+		var clear atomic.Bool
+		r := newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
+			v := never(p, known, now)
 			v.SetPass, v.ClearPass = !clear.Load(), clear.Load()
 			return v
 		})
@@ -71,7 +70,7 @@ func TestCookieAttributes(t *testing.T) {
 			equal(t, what, name, map[bool]string{false: "ropeline", true: "__Host-ropeline"}[strings.Contains(want, "Secure")])
 			clear.Store(true)
 			equal(t, what+": the cookie that takes it away", given(cookie), name+"=; Path=/; Max-Age=0"+want)
-			equal(t, what+": the cookie is known again", known.Load(), true)
+			equal(t, what+": the cookie is known again", r.saw().known, true)
 		}
 	}
 }
@@ -79,11 +78,8 @@ func TestCookieAttributes(t *testing.T) {
 // TestTheNewestOfSeveralPassesCounts: a browser that has kept a cookie from before
 // attributes changed sends both, in an order of its own.
 func TestTheNewestOfSeveralPassesCounts(t *testing.T) {
-	var seen atomic.Pointer[node.Pass]
-	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		seen.Store(&p)
-		return never(p, known, now)
-	})}, http.HandlerFunc(echo))
+	r := newRoom(never)
+	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo))
 	at := func(s int) time.Time { return time.Unix(1_800_000_000+int64(s), 0).UTC() }
 	waits := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{1}, Arrival: at(0), LastPoll: at(100)}
 	later := waits
@@ -100,7 +96,7 @@ func TestTheNewestOfSeveralPassesCounts(t *testing.T) {
 		old, last := f.seal(c.old, "127.0.0.1"), f.seal(c.last, "127.0.0.1")
 		for _, cookie := range []string{old + "; " + last, last + "; " + old, "ropeline=x; " + old + "; " + last} {
 			f.get("/", "Cookie", cookie)
-			equal(t, name, *seen.Load(), c.last)
+			equal(t, name, r.saw(), seen{c.last, true})
 		}
 	}
 }
@@ -109,7 +105,6 @@ func TestTheNewestOfSeveralPassesCounts(t *testing.T) {
 type bound struct {
 	*front
 	room   *fakeRoom
-	known  atomic.Bool
 	silent atomic.Bool // the room changes no pass
 }
 
@@ -140,7 +135,6 @@ func serveBound(t *testing.T, b room.Binding) *bound {
 	t.Helper()
 	f := &bound{}
 	f.room = newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		f.known.Store(known)
 		v := never(p, known, now)
 		v.SetPass = !f.silent.Load()
 		if known {
@@ -157,7 +151,7 @@ func serveBound(t *testing.T, b room.Binding) *bound {
 func (f *bound) ask(address, agent, cookie string) (given string, known bool) {
 	f.tb.Helper()
 	given = cookieOf(f.get("/", "X-Forwarded-For", address, "User-Agent", agent, "Cookie", cookie))
-	return given, f.known.Load()
+	return given, f.room.saw().known
 }
 
 func TestAPassIsBoundToNetworkAndBrowser(t *testing.T) {

@@ -100,23 +100,25 @@ func serveNode(t *testing.T, s room.Settings) (*oneNode, func() *guest) {
 	return n, func() *guest { return &guest{t: t, f: f} }
 }
 
-// shop is an origin that ends the session of whom it thanks, and says back what is said in
-// a tunnel.
+// shop is an origin that ends the session of whoever is at /paid, and says back what is said
+// in a tunnel.
 func shop(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Upgrade") != "" {
-		c, rw, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		defer c.Close()
-		io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
-		io.Copy(c, rw)
-		return
-	}
 	if r.URL.Path == "/paid" {
 		w.Header().Set("Cf-Waiting-Room-Command", "revoke")
 	}
-	io.WriteString(w, "shop")
+	if r.Header.Get("Upgrade") == "" {
+		io.WriteString(w, "shop")
+		return
+	}
+	c, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n")
+	w.Header().Write(c)
+	io.WriteString(c, "\r\n")
+	io.Copy(c, rw)
 }
 
 // guest is a visitor who keeps cookies.

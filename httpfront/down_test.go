@@ -10,7 +10,6 @@ import (
 
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 	"github.com/ropeline/ropeline/httpfront/upstream"
-	"github.com/ropeline/ropeline/node"
 )
 
 // cookieOf returns the pass that an answer sets, as a Cookie field; "" if it sets none.
@@ -21,19 +20,11 @@ func cookieOf(r reply) string {
 	return ""
 }
 
-// letInOnce admits whoever is new or waits, with a session.
-func letInOnce(p node.Pass, known bool, now time.Time) node.Verdict {
-	if known && p.Accepted() {
-		return letIn(p, known, now)
-	}
-	return enter(p, known, now)
-}
-
 // TestNobodyNewIsLetInWhileTheSiteIsDown: who is on the site meets its errors, also in a room that
 // does not hold, and whoever else comes waits, on a page that says why, in every language. With an answer the site is back, and lets in one at first.
 func TestNobodyNewIsLetInWhileTheSiteIsDown(t *testing.T) {
 	var ill atomic.Bool
-	shop := newRoom(letInOnce)
+	shop := newRoom(enter)
 	f := serve(t, fakeRooms{room: shop}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if ill.Load() {
 			panic(http.ErrAbortHandler)

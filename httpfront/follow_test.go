@@ -68,26 +68,23 @@ func (c crawlers) Is(userAgent []byte, addr netip.Addr) bool { return c[string(u
 // TestCrawlersBypass lets a crawler pass a room that says so, and nobody else, nor any room
 // that does not.
 func TestCrawlersBypass(t *testing.T) {
-	known := netip.MustParseAddr("192.0.2.7")
-	f := judges(t, fakeRooms{})
-	f.cfg.Crawlers = crawlers{"bot": known}
-	settings := followed()[0]
+	r := newRoom(never)
+	f := judges(t, fakeRooms{room: r}, func(c *Config) { c.Crawlers = crawlers{"bot": netip.MustParseAddr("192.0.2.7")} })
 	for _, c := range []struct {
-		bypass bool
-		agent  string
-		client netip.Addr
-		want   bool
+		bypass        bool
+		agent, client string
+		want          Outcome
 	}{
-		{true, "bot", known, true},
-		{true, "bot", netip.MustParseAddr("192.0.2.8"), false},
-		{true, "browser", known, false},
-		{false, "bot", known, false},
+		{true, "bot", "192.0.2.7", Admitted},
+		{true, "bot", "192.0.2.8", Queued},
+		{true, "browser", "192.0.2.7", Queued},
+		{false, "bot", "192.0.2.7", Queued},
 	} {
-		settings.Front.CrawlerBypass = c.bypass
-		equal(t, "an error", f.Follow([]room.Settings{settings}), nil)
-		r := &request{Request: http1.Request{Fields: []http1.Field{{Name: []byte("user-agent"), Value: []byte(c.agent)}}}}
-		r.via.Client = c.client
-		counted := &fakeRoom{settings: settings}
-		equal(t, fmt.Sprintf("bypass %v, %s at %s", c.bypass, c.agent, c.client), f.bypasses(counted, f.frontOf(&settings), r), c.want)
+		r.settings.Front.CrawlerBypass = c.bypass
+		configure(t, f, r.settings)
+		q := asks("GET", "/", "User-Agent", c.agent)
+		q.For = c.client
+		f.Judge(q).is(t, c.want, c.agent, "at", c.client)
 	}
+	equal(t, "requests that are counted as bypassing", r.bypassed.Load(), 1)
 }

@@ -180,16 +180,8 @@ func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
 }
 
 func TestPassesFromVisitors(t *testing.T) {
-	type seen struct {
-		p     node.Pass
-		known bool
-	}
-	var last atomic.Pointer[seen]
-	f := serve(t, fakeRooms{room: newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		last.Store(&seen{p, known})
-		return never(p, known, now)
-	})}, http.HandlerFunc(echo))
-
+	r := newRoom(never)
+	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(echo))
 	mine := node.Pass{Visitor: node.VisitorID{42}, Room: crdt.RoomID{1}, Arrival: time.UnixMilli(1e12).UTC()}
 	good, foreign := f.seal(mine, "127.0.0.1"), f.seal(mine, "other.example")
 	otherRoom := mine
@@ -220,7 +212,7 @@ func TestPassesFromVisitors(t *testing.T) {
 		if c.known {
 			want = seen{mine, true}
 		}
-		equal(t, name+": what the room saw", *last.Load(), want)
+		equal(t, name+": what the room saw", r.saw(), want)
 	}
 }
 

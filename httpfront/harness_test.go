@@ -124,12 +124,29 @@ type fakeRoom struct {
 	mu    sync.Mutex  // guards the following
 	ended []node.Pass // whose sessions the origin has ended
 	endAt time.Time   // when it ended the last
+	last  seen        // whom it decided about last
+}
+
+// seen is what a room is asked to decide about.
+type seen struct {
+	p     node.Pass
+	known bool
 }
 
 func (r *fakeRoom) Settings() *room.Settings { return &r.settings }
 
 func (r *fakeRoom) Decide(p node.Pass, known bool, now time.Time) node.Verdict {
+	r.mu.Lock()
+	r.last = seen{p, known}
+	r.mu.Unlock()
 	return r.decide(p, known, now)
+}
+
+// saw returns whom it decided about last.
+func (r *fakeRoom) saw() seen {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
 // Standing says that who has waited still does.
