@@ -126,9 +126,7 @@ func TestRecordsAllocateNothing(t *testing.T) {
 	h := http1.RawHead{Method: []byte("GET"), Target: []byte("/a?b"), Protocol: []byte("HTTP/1.1")}
 	s := newRoom(nil).Settings()
 	tracer, err := tracing.New(t.Context(), tracing.Config{Endpoint: nowhere, Sample: 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer run(t, tracer.Run)()
 	for name, change := range map[string]func(*Config){
 		"nobody":   func(*Config) {},

@@ -52,14 +52,10 @@ func TestLargeBodiesAreNotHeld(t *testing.T) {
 	before := peak.Load()
 	for path, length := range map[string]int64{"/known": size, "/chunked": -1} {
 		req, err := http.NewRequest("POST", f.url(path), zeros(size))
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		req.ContentLength = length
 		resp, err := f.client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		var n, down int64
 		for err == nil {
 			n, err = io.CopyN(io.Discard, resp.Body, 16<<20)

@@ -56,9 +56,7 @@ func (n *oneNode) configure(t *testing.T, s room.Settings) {
 	t.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.core.Configure(s, n.clock()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, n.core.Configure(s, n.clock()))
 }
 
 // smallRoom holds one visitor.
@@ -76,9 +74,7 @@ func newCore(tb testing.TB, cfg node.CoreConfig) *node.Core {
 	cfg.OwnerKey, cfg.Rand = []byte("an owner key"), rand.New(rand.NewPCG(1, 2))
 	cfg.LimitMemory = 1 << 20
 	core, err := node.NewCore(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return core
 }
 

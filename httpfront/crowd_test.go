@@ -56,9 +56,7 @@ func newCrowdedRooms(tb testing.TB, of node.CoreConfig, change ...func(*Config))
 	for _, s := range of.Rooms {
 		configure(tb, c.front, s)
 	}
-	if err := c.front.FollowLimits(of.Limits, metersOf(c.core)); err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, c.front.FollowLimits(of.Limits, metersOf(c.core)))
 	return c
 }
 

@@ -4,12 +4,16 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/page/lang"
+	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -53,4 +57,54 @@ func TestKindsOfFailuresAreForgotten(t *testing.T) {
 	if n := len(f.kinds); n > kindsMax {
 		t.Errorf("%d kinds are known, want %d at most", n, kindsMax)
 	}
+}
+
+// cookieOf returns the pass that an answer sets, as a Cookie field; "" if it sets none.
+func cookieOf(r reply) string {
+	for _, c := range r.Cookies() {
+		return c.Name + "=" + c.Value
+	}
+	return ""
+}
+
+// TestNobodyNewIsLetInWhileTheSiteIsDown: who is on the site meets its errors, also in a room that
+// does not hold, and whoever else comes waits, on a page that says why, in every language. With an answer the site is back, and lets in one at first.
+func TestNobodyNewIsLetInWhileTheSiteIsDown(t *testing.T) {
+	var ill atomic.Bool
+	shop := newRoom(enter)
+	f := serve(t, fakeRooms{room: shop}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if ill.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		echo(w, r)
+	}), func(c *Config) {
+		c.Passive = upstream.Passive{Failures: 3, Ejection: time.Hour, EjectionMax: time.Hour}
+	})
+	in := cookieOf(f.get("/"))
+	ill.Store(true)
+	for range 4 { // the first meets a connection that was used before, which tells nothing of the origin
+		f.do("POST", "/", strings.NewReader("a"), "Cookie", in).is(t, 502)
+	}
+	before := shop.queued.Load()
+	waits := cookieOf(f.get("/", "Accept", "text/html").is(t, 200, "\r\nRopeline-State: waiting\r\n", "\r\nSet-Cookie: "))
+	equal(t, "places that who is held keeps free, and other nodes could give", shop.queued.Load()-before, 0)
+	for _, l := range lang.All() {
+		got := f.get("/", "Accept", "text/html", "Accept-Language", l.Tag(), "Cookie", waits)
+		has(t, "the page in "+l.Tag(), got.body, l.Text(lang.TitleUnreachable), l.Text(lang.MessageHeldBack))
+	}
+	f.get("/", "Cookie", in).is(t, 502)
+	x := f.front.Explain(&Question{Method: "GET", Target: "/", Host: "shop.example", Peer: netip.MustParseAddr("127.0.0.1")})
+	if x.Held == "" || x.Passes {
+		t.Errorf("explained: %+v", x)
+	}
+	shop.settings.AdmitsWhileDown = true
+	f.get("/").is(t, 502)
+	shop.settings.AdmitsWhileDown = false
+	ill.Store(false)
+	f.get("/", "Cookie", in).is(t, 200)
+	shop.settings.RefreshInterval = 0 // all who wait have asked
+	first := f.get("/", "Cookie", waits).is(t, 200)
+	equal(t, "the state of the first who waited", first.Header.Get("Ropeline-State"), "")
+	second := f.get("/", "Cookie", waits).is(t, 200, "\r\nRopeline-State: waiting\r\n")
+	lacks(t, "the page of the second", second.body, lang.Of(lang.English).Text(lang.TitleUnreachable))
 }

@@ -196,9 +196,7 @@ func FuzzConnection(f *testing.F) {
 			return
 		}
 		c, err := net.Dial("tcp", fr.addr)
-		if err != nil {
-			t.Fatal(err)
-		}
+		noError(t, err)
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(5 * time.Second))
 		head := fmt.Sprintf("POST /outer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n", len(body), fields)

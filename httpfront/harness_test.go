@@ -247,9 +247,7 @@ func letIn(p node.Pass, known bool, now time.Time) node.Verdict {
 func newKeys(tb testing.TB) *pass.Keyring {
 	tb.Helper()
 	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return keys
 }
 
@@ -279,9 +277,7 @@ func origins(tb testing.TB, texts ...string) Origins {
 	var all Origins
 	for _, s := range texts {
 		o, err := upstream.ParseOrigin(s)
-		if err != nil {
-			tb.Fatal(err)
-		}
+		noError(tb, err)
 		all.Servers = append(all.Servers, o)
 	}
 	return all
@@ -294,9 +290,7 @@ const nowhere = "http://127.0.0.1:1"
 func loopbackListener(tb testing.TB) net.Listener {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	tb.Cleanup(func() { ln.Close() })
 	return ln
 }
@@ -317,9 +311,7 @@ func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config))
 		c(&cfg)
 	}
 	f, err := New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return &front{tb: tb, addr: ln.Addr().String(), keys: keys, front: f, stop: run(tb, f.Run), client: newClient(tb)}
 }
 
@@ -337,9 +329,7 @@ func newClient(tb testing.TB) *http.Client {
 // configure has a front go by the settings of a room.
 func configure(tb testing.TB, f *Front, s room.Settings) {
 	tb.Helper()
-	if err := f.Configure(s); err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, f.Configure(s))
 }
 
 // unused waits until nothing of any request is left.
@@ -373,20 +363,14 @@ type reply struct {
 func whole(tb testing.TB, resp *http.Response) reply {
 	tb.Helper()
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		tb.Fatalf("after %q: %v", b, err)
-	}
-	return reply{resp, string(b)}
+	return reply{resp, rest(tb, resp.Body)}
 }
 
 // send sends a request with header fields given as name, value, name, value, ….
 func send(tb testing.TB, client *http.Client, method, url string, body io.Reader, header ...string) reply {
 	tb.Helper()
 	req, err := http.NewRequest(method, url, body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
 			req.Host = header[i+1]
@@ -394,9 +378,7 @@ func send(tb testing.TB, client *http.Client, method, url string, body io.Reader
 		req.Header.Add(header[i], header[i+1])
 	}
 	resp, err := client.Do(req)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return whole(tb, resp)
 }
 
@@ -415,9 +397,7 @@ func (f *front) get(path string, header ...string) reply {
 func (f *front) open(path string) *http.Response {
 	f.tb.Helper()
 	resp, err := f.client.Get(f.url(path))
-	if err != nil {
-		f.tb.Fatal(err)
-	}
+	noError(f.tb, err)
 	f.tb.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
@@ -438,9 +418,7 @@ type conn struct {
 func (f *front) dial() *conn {
 	f.tb.Helper()
 	c, err := net.Dial("tcp", f.addr)
-	if err != nil {
-		f.tb.Fatal(err)
-	}
+	noError(f.tb, err)
 	f.tb.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	return &conn{c.(*net.TCPConn), f.tb, bufio.NewReader(c)}
@@ -461,9 +439,8 @@ func (c *conn) read(method string) reply {
 // ask sends a request of that method and reads the whole answer to it.
 func (c *conn) ask(method, request string) reply {
 	c.tb.Helper()
-	if _, err := io.WriteString(c, request); err != nil {
-		c.tb.Fatal(err)
-	}
+	_, err := io.WriteString(c, request)
+	noError(c.tb, err)
 	resp := c.response(method)
 	if resp.StatusCode == http.StatusContinue {
 		resp = c.response(method)
@@ -477,23 +454,16 @@ func (f *front) raw(request string) string {
 	f.tb.Helper()
 	c := f.dial()
 	defer c.Close()
-	if _, err := io.WriteString(c, request); err != nil {
-		f.tb.Fatal(err)
-	}
-	b, err := io.ReadAll(c)
-	if err != nil {
-		f.tb.Fatalf("after %q: %v", b, err)
-	}
-	return string(b)
+	_, err := io.WriteString(c, request)
+	noError(f.tb, err)
+	return rest(f.tb, c)
 }
 
 // readResponse reads one response to a request of that method.
 func readResponse(tb testing.TB, br *bufio.Reader, method string) *http.Response {
 	tb.Helper()
 	resp, err := http.ReadResponse(br, &http.Request{Method: method})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	noError(tb, err)
 	return resp
 }
 
