@@ -342,9 +342,7 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 					o.pass(time.Minute)
 					next <- struct{}{}
 				}
-				if rest := whole(t, resp); rest.body != "" {
-					t.Errorf("at the end: %q", rest.body)
-				}
+				equal(t, "the end", whole(t, resp).body, "")
 				settled(t)
 				o.expectNotAsked()
 			})
@@ -369,9 +367,7 @@ func TestBodiesKeepVisitorsActive(t *testing.T) {
 				next <- struct{}{}
 			}
 			io.WriteString(c, "x")
-			if got := c.read("POST"); got.body != "xxx" {
-				t.Errorf("got %q", got.body)
-			}
+			equal(t, "the answer", c.read("POST").body, "xxx")
 		})
 	}
 }

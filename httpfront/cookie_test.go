@@ -115,9 +115,7 @@ func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *
 	s := newRoom(always).settings
 	s.Front.Binding = by
 	r := newRequest()
-	if no := r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")); no.Code != 0 {
-		tb.Fatal(no)
-	}
+	equal(tb, "a refusal", r.ask(asks("GET", "/", "User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0)")).Code, 0)
 	r.via.Client = netip.MustParseAddr("2001:db8::7")
 	r.Fields, r.Cookies = append(r.Fields, http1.Field{Name: []byte("Cookie"), Value: r.boundPass(keys, &s)}), true
 	return r, keys, &s
@@ -226,9 +224,7 @@ func TestASiteMayEndSessionsOfBoundPasses(t *testing.T) {
 	f.room.settings.EnabledOriginCommands = []room.OriginCommand{room.Revoke}
 	r := newRequest()
 	defer r.release()
-	if no := r.ask(asks("GET", "/", "User-Agent", "a")); no.Code != 0 {
-		t.Fatal(no)
-	}
+	equal(t, "a refusal", r.ask(asks("GET", "/", "User-Agent", "a")).Code, 0)
 	cookie := string(r.boundPass(f.keys, &f.room.settings))
 	_, err := f.front.front.Revoke(asks("GET", "/", "Cookie", cookie, "User-Agent", "the shop"))
 	noError(t, err)

@@ -199,9 +199,8 @@ func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nCookie: %s\r\n\r\n", first.cookie)
 	equal(t, "an upgrade", c.response("GET").StatusCode, 101)
 	c.talk(t, "x")
-	if _, in := first.ask("/paid"); !in {
-		t.Fatal("the shop did not answer")
-	}
+	_, in := first.ask("/paid")
+	equal(t, "the shop answers", in, true)
 	n.pass(smallRoom().SessionDuration / activePart)
 	waitFor(t, "the end of the tunnel", func() bool {
 		io.WriteString(c, "x")
@@ -222,9 +221,8 @@ func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 	n.configure(t, s)
 	got := stranger.waits("a new visitor", `"isRejectQueue":true`, `"refreshIntervalSeconds":0`)
 	equal(t, "what keeps a new visitor", stranger.cookie+got.Header.Get("Refresh"), "")
-	if _, in := inside.ask("/"); !in {
-		t.Error("who is on the site is turned away")
-	}
+	_, in := inside.ask("/")
+	equal(t, "who is on the site is let in", in, true)
 	outside.ask("/")
 
 	s.QueueingMethod = room.Random
@@ -238,7 +236,7 @@ func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
 
 	s.QueueAll, s.Suspended = false, true
 	n.configure(t, s)
-	got, in := stranger.ask("/")
+	got, in = stranger.ask("/")
 	equal(t, "while suspended: let in, and without a cookie", in && len(got.Cookies()) == 0, true)
 }
 

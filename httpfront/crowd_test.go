@@ -113,9 +113,7 @@ func (c *crowded) await(ask func() Answer) Answer {
 // fill takes the one place that there is.
 func (c *crowded) fill() {
 	c.t.Helper()
-	if a := c.ask("203.0.113.1", ""); a.Outcome != Admitted {
-		c.t.Fatalf("%v, want the one place", a.Outcome)
-	}
+	c.ask("203.0.113.1", "").is(c.t, Admitted, "the one place")
 	c.pass(time.Second)
 }
 
@@ -392,9 +390,7 @@ func FuzzAddressTable(f *testing.F) {
 // TestRandomAddressesHideNobody has an address go on far beyond its limit, while others
 // that come once each try to have it forgotten.
 func TestRandomAddressesHideNobody(t *testing.T) {
-	if size := addressSets * addressWays * unsafe.Sizeof(setassoc.Slot[struct{}]{}); size != 1<<20 {
-		t.Errorf("the slots take %d bytes, want 1 MiB", size)
-	}
+	equal(t, "bytes that the slots take", addressSets*addressWays*unsafe.Sizeof(setassoc.Slot[struct{}]{}), 1<<20)
 	c := newCrowd()
 	id := crdt.RoomID{1}
 	hot := c.key(id, address.Counted(netip.MustParseAddr("2001:db8::1")))
@@ -434,9 +430,7 @@ func TestAddressesAreCountedApartByRoom(t *testing.T) {
 		}
 	}
 	a, b := address.Counted(netip.MustParseAddr("2001:db8::1")), address.Counted(netip.MustParseAddr("2001:db8::ffff:1"))
-	if c.key(crdt.RoomID{1}, a) != c.key(crdt.RoomID{1}, b) {
-		t.Error("two addresses of one /64 are two")
-	}
+	equal(t, "the key of another address of a /64", c.key(crdt.RoomID{1}, b), c.key(crdt.RoomID{1}, a))
 	if other := newCrowd(); other.key(crdt.RoomID{1}, a) == c.key(crdt.RoomID{1}, a) {
 		t.Error("another process has the same key")
 	}

@@ -3,6 +3,7 @@ package httpfront
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -40,9 +41,8 @@ func TestRequestsAreExplained(t *testing.T) {
 	lacks(t, "by a rule", bypass, `"decided"`)
 	c.explained("not in order", "192.0.2.1", "/../x", "", isRefused, `"refused":"`)
 	c.explained("somebody new while there is a place", "192.0.2.1", "/", "", passes, `"cookie":"none"`, `"room":"shop"`, `"reason":"`+string(room.ReasonOpen)+`"`)
-	if v := c.core.View(s.ID); v.Active != 0 || v.Waiting != 0 {
-		t.Errorf("explaining took %d places", v.Active)
-	}
+	v := c.core.View(s.ID)
+	equal(t, "places that were taken by explaining", v.Active+v.Waiting, 0)
 	first, second := c.ask("192.0.2.1", "").Cookie, c.ask("192.0.2.2", "").Cookie
 	c.explained("who is inside", "192.0.2.1", "/", first, passes, `"cookie":"good"`, `"reason":"`+string(room.ReasonInside)+`"`, `"accepted_at":"`)
 	waits := c.explained("who waits", "192.0.2.2", "/", second, isRefused, `"cookie":"good"`, `"pass":{`, `"place":{`)
@@ -102,9 +102,8 @@ func TestADryRunHoldsNobody(t *testing.T) {
 		c.ask("192.0.2.2", second.Cookie).is(t, Admitted, "who would have queued and comes again")
 	}
 	v := c.core.View(s.ID)
-	if dry.n != 4 || v.Active != 1 || v.Waiting != 1 {
-		t.Errorf("%d requests would have queued, %d are active and %d wait; want 4, 1 and 1", dry.n, v.Active, v.Waiting)
-	}
+	equal(t, "requests that would have queued", dry.n, 4)
+	equal(t, "who is active, and who waits", fmt.Sprint(v.Active, v.Waiting), "1 1")
 	s.DryRun = false
 	c.configure(s)
 	equal(t, "who would have waited waits", c.ask("192.0.2.2", second.Cookie).queues(t), true)
