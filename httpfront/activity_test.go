@@ -24,16 +24,14 @@ type onTheSite struct {
 	now   atomic.Int64              // ns since 1970
 	given atomic.Pointer[node.Pass] // the last one
 	asked chan [2]node.Pass         // one that is judged, and the last that was given before
-	says  chan node.Verdict         // nil: what extended says
+	says  chan node.Verdict         // nil: the visitor may stay for another session
 }
-
-const visitorSeven = 7
 
 func newOnTheSite(t *testing.T) *onTheSite {
 	o := &onTheSite{t: t, asked: make(chan [2]node.Pass, 100)}
 	o.now.Store(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC).UnixNano())
 	o.fakeRoom = newRoom(func(p node.Pass, known bool, now time.Time) node.Verdict {
-		v := extended(p, now)
+		v := enter(p, known, now)
 		if known {
 			o.asked <- [2]node.Pass{p, *o.given.Load()}
 			if o.says != nil {
@@ -49,16 +47,6 @@ func newOnTheSite(t *testing.T) *onTheSite {
 		return v
 	})
 	return o
-}
-
-// extended lets the visitor stay for a session from now.
-func extended(p node.Pass, now time.Time) node.Verdict {
-	p.Visitor = node.VisitorID{visitorSeven}
-	if p.AcceptedAt.IsZero() {
-		p.AcceptedAt = now
-	}
-	p.LeaseEnd = now.Add(5 * time.Minute)
-	return node.Verdict{Admit: true, SetPass: true, Pass: p}
 }
 
 func (o *onTheSite) clock() time.Time { return time.Unix(0, o.now.Load()) }
@@ -171,7 +159,7 @@ func TestWhatWasSaidLastCounts(t *testing.T) {
 // more, in all the ways that there are.
 func TestTunnelsEndWithTheSession(t *testing.T) {
 	stranger := node.Pass{Visitor: node.VisitorID{9}, AcceptedAt: time.Unix(1, 0), LeaseEnd: time.Unix(2, 0)}
-	seven := node.Pass{Visitor: node.VisitorID{visitorSeven}}
+	seven := node.Pass{Visitor: node.VisitorID{7}}
 	for name, tt := range map[string]struct {
 		after      time.Duration
 		says       *node.Verdict // nil: is not asked

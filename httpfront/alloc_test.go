@@ -66,7 +66,7 @@ func TestBytesThatFlowCostNoAllocation(t *testing.T) {
 	o := newOnTheSite(t)
 	f := judges(t, fakeRooms{room: o}, o.use)
 	var a activity
-	a.begin(f, &admitted{req: newRequest(), room: o, pass: extended(carried{}.Pass, o.clock()).Pass}, o.clock())
+	a.begin(f, &admitted{req: newRequest(), room: o, pass: enter(node.Pass{}, false, o.clock()).Pass}, o.clock())
 	quiet := time.Now().Add(time.Hour)
 	allocatesNothing(t, "a byte", func() {
 		a.Moved()

@@ -11,10 +11,13 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// enter admits everybody, with a session that a command may end.
+// enter admits everybody, with a session from now on, or a longer one.
 func enter(p node.Pass, known bool, now time.Time) node.Verdict {
 	v := letIn(p, known, now)
-	v.Pass.AcceptedAt, v.Pass.LeaseEnd = now, now.Add(5*time.Minute)
+	if !p.Accepted() {
+		v.Pass.AcceptedAt = now
+	}
+	v.Pass.LeaseEnd = now.Add(5 * time.Minute)
 	return v
 }
 
@@ -113,15 +116,17 @@ func TestCommandsInUpgrades(t *testing.T) {
 func TestCommandsInTrailersReachNobody(t *testing.T) {
 	r := revocable(enter)
 	f := serve(t, fakeRooms{room: r}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Trailer", "X-One, Ropeline-Command, X-Two")
+		w.Header().Set("Trailer", "X-One, Ropeline-Command, Cf-Waiting-Room-Command, X-Two")
 		io.WriteString(w, "body")
 		w.(http.Flusher).Flush()
 		w.Header().Set("X-One", "1")
 		w.Header().Set("X-Two", "2")
-		w.Header().Set("Ropeline-Command", "revoke")
+		for _, field := range commandFields {
+			w.Header().Set(field, "revoke")
+		}
 	}))
 	got := f.raw(lastGet)
 	has(t, "the answer", got, "X-One: 1", "X-Two: 2")
-	lacks(t, "the answer", got, "Ropeline-Command")
+	lacks(t, "the answer", got, commandFields[:]...)
 	equal(t, "whose session is ended by a command that came too late", r.whoEnded(), "[]")
 }
