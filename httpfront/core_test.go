@@ -1,11 +1,13 @@
 package httpfront
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -50,13 +52,6 @@ func (n *oneNode) Route(host, path string) Room {
 		return r
 	}
 	return nil
-}
-
-func (n *oneNode) configure(t *testing.T, s room.Settings) {
-	t.Helper()
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	noError(t, n.core.Configure(s, n.clock()))
 }
 
 // smallRoom holds one visitor.
@@ -156,17 +151,6 @@ func (g *guest) comeIn() *guest {
 	return g
 }
 
-// waits asks for a page that the shop does not answer with, and that has each of the parts.
-func (g *guest) waits(what string, parts ...string) reply {
-	g.t.Helper()
-	got, in := g.ask("/")
-	if in {
-		g.t.Fatalf("%s: let in", what)
-	}
-	has(g.t, what, got.text(), parts...)
-	return got
-}
-
 // revocableRoom holds one visitor, whose session the site may end.
 func revocableRoom() room.Settings {
 	s := smallRoom()
@@ -177,11 +161,11 @@ func revocableRoom() room.Settings {
 func TestAnEndedSessionIsOverAndItsPlaceFree(t *testing.T) {
 	_, newGuest := serveNode(t, revocableRoom())
 	first, second := newGuest().comeIn(), newGuest()
-	second.waits("two visitors in a room for one")
+	_, in := second.ask("/")
+	equal(t, "two visitors in a room for one", in, false)
 	old := *first
-	if _, in := first.ask("/paid"); !in || first.cookie != "" {
-		t.Fatalf("the answer came from the shop: %v; the visitor is left with %q", in, first.cookie)
-	}
+	_, in = first.ask("/paid")
+	equal(t, "the shop answers, and what the visitor is left with", fmt.Sprint(in, first.cookie), "true")
 	session := old.pass()
 	old.ask("/")
 	if got := old.pass(); got.Visitor == session.Visitor && got.Accepted() {
@@ -210,71 +194,77 @@ func TestATunnelOfAnEndedSessionTakesNoPlace(t *testing.T) {
 	newGuest().comeIn()
 }
 
-func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
-	s := smallRoom()
-	n, newGuest := serveNode(t, s)
-	inside, outside, stranger := newGuest().comeIn(), newGuest(), newGuest()
-	outside.waits("at first", `"isFIFOQueue":true`, `"position":1`)
-	arrival := outside.pass().Arrival
-
-	s.QueueingMethod = room.Reject
-	n.configure(t, s)
-	got := stranger.waits("a new visitor", `"isRejectQueue":true`, `"refreshIntervalSeconds":0`)
-	equal(t, "what keeps a new visitor", stranger.cookie+got.Header.Get("Refresh"), "")
-	_, in := inside.ask("/")
-	equal(t, "who is on the site is let in", in, true)
-	outside.ask("/")
-
-	s.QueueingMethod = room.Random
-	n.configure(t, s)
-	n.pass(1100 * time.Millisecond)
-	outside.waits("then", `"isRandomQueue":true`)
-	s.QueueAll, s.QueueingMethod = true, room.FIFO
-	n.configure(t, s)
-	outside.waits("at last", `"queueAll":true`, `"waitTimeFormatted":"unavailable"`)
-	equal(t, "when the visitor came", outside.pass().Arrival, arrival)
-
-	s.QueueAll, s.Suspended = false, true
-	n.configure(t, s)
-	got, in = stranger.ask("/")
-	equal(t, "while suspended: let in, and without a cookie", in && len(got.Cookies()) == 0, true)
+// told is what somebody who waits is told in JSON, with the pass of an earlier answer if cookie is
+// not empty; it fails the test unless that has each of the parts.
+func (c *crowded) told(what, cookie string, parts ...string) Answer {
+	c.t.Helper()
+	name, _, _ := strings.Cut(cookie, ";")
+	a := c.await(func() Answer { return c.front.Judge(asks("GET", "/", "Accept", "application/json", "Cookie", name)) }).is(c.t, Queued, what)
+	has(c.t, what, string(a.Body), parts...)
+	return a
 }
 
-// withEvent is a small room of that method, and an event with a pre-queue that lets visitors in as they come.
-func withEvent(method room.Method, start time.Time, shuffle bool) room.Settings {
+func TestASwitchOfMethodsReachesWhoWaits(t *testing.T) {
+	s := smallRoom()
+	c := newCrowdedRoom(t, s)
+	inside := c.ask("192.0.2.1", "").is(t, Admitted).Cookie
+	c.pass(time.Second)
+	first := c.told("at first", "", `"isFIFOQueue":true`, `"position":1`)
+	arrival := regexp.MustCompile(`"arrival":"[^"]+"`).FindString(string(first.Body))
+
+	s.QueueingMethod = room.Reject
+	c.configure(s)
+	got := c.told("a new visitor", "", `"isRejectQueue":true`, `"refreshIntervalSeconds":0`)
+	equal(t, "what keeps a new visitor", got.Cookie+got.field("Refresh"), "")
+	c.ask("192.0.2.1", inside).is(t, Admitted, "who is on the site")
+	got = c.told("who waits", first.Cookie)
+
+	s.QueueingMethod = room.Random
+	c.configure(s)
+	c.pass(1250 * time.Millisecond)
+	got = c.told("then", cmp.Or(got.Cookie, first.Cookie), `"isRandomQueue":true`, arrival)
+	s.QueueAll, s.QueueingMethod = true, room.FIFO
+	c.configure(s)
+	c.told("at last", cmp.Or(got.Cookie, first.Cookie), `"queueAll":true`, `"waitTimeFormatted":"unavailable"`, arrival)
+
+	s.QueueAll, s.Suspended = false, true
+	c.configure(s)
+	equal(t, "the cookie while suspended", c.ask("192.0.2.2", "").is(t, Admitted).Cookie, "")
+}
+
+// prequeue gives a small room of that method an event, whose pre-queue lets visitors in as they come.
+func (c *crowded) prequeue(method room.Method, start time.Time, change ...func(*room.Settings)) {
 	s := smallRoom()
 	s.QueueingMethod = method
 	s.Events = []room.Event{{
-		Name: "sale", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour),
-		Shuffle: shuffle, QueueingMethod: new(room.FIFO),
+		Name: "sale", PrequeueStart: start.Add(-6 * time.Minute), Start: start, End: start.Add(time.Hour), QueueingMethod: new(room.FIFO),
 	}}
-	return s
+	for _, f := range change {
+		f(&s)
+	}
+	c.configure(s)
 }
 
 func TestAPrequeueWaitsForTheStart(t *testing.T) {
-	start := time.Now().Add(59 * time.Second)
-	s := withEvent(room.Passthrough, start, true)
-	s.TotalActiveUsers = 100
-	n, newGuest := serveNode(t, s)
-	g := newGuest()
-	g.waits("before the start", `"isEventPrequeueing":true`, `"isEventActive":true`, `"timeUntilEventStart":1,`, `"timeUntilEventStartFormatted":"1 minute"`,
-		`"shuffleAtEventStart":true`, `"waitsForEvent":true`, `"position":0,`, `"waitTimeKnown":false`)
-	n.pass(start.Sub(n.clock()) - 5*time.Second)
-	g.waits("just before the start")
-	waitFor(t, "the shop", func() bool {
-		_, in := g.ask("/")
-		if in && n.clock().Before(start) {
-			t.Error("let in before the start")
-		}
-		n.pass(100 * time.Millisecond)
-		return in
-	})
+	c := newCrowded(t, room.NewVisitors{})
+	start := c.now.Add(59 * time.Second)
+	c.prequeue(room.Passthrough, start, func(s *room.Settings) { s.TotalActiveUsers, s.Events[0].Shuffle = 100, true })
+	cookie := c.told("before the start", "", `"isEventPrequeueing":true`, `"isEventActive":true`, `"timeUntilEventStart":1,`,
+		`"timeUntilEventStartFormatted":"1 minute"`, `"shuffleAtEventStart":true`, `"waitsForEvent":true`, `"position":0,`, `"waitTimeKnown":false`).Cookie
+	for c.now.Before(start) {
+		cookie = cmp.Or(c.told("before the start", cookie).Cookie, cookie)
+		c.pass(time.Second)
+	}
+	c.pass(3 * time.Second)
+	c.awaited("192.0.2.1", cookie).is(t, Admitted, "after the start")
 }
 
 // TestAPrequeueOfARoomThatRejects gives a place, so its page asks again, which is what
 // keeps it.
 func TestAPrequeueOfARoomThatRejects(t *testing.T) {
-	_, newGuest := serveNode(t, withEvent(room.Reject, time.Now().Add(3*time.Minute), false))
-	newGuest().waits("before the start", "\r\nSet-Cookie: ", "\r\nRefresh: 1\r\n", "\r\nRetry-After: 1\r\n",
-		`"isRejectQueue":true`, `"waitsForEvent":true`, `"position":1,`, `"refreshIntervalSeconds":1,`, `"title":"It has not started yet"`)
+	c := newCrowded(t, room.NewVisitors{})
+	c.prequeue(room.Reject, c.now.Add(3*time.Minute))
+	a := c.told("before the start", "", `"isRejectQueue":true`, `"waitsForEvent":true`, `"position":1,`, `"refreshIntervalSeconds":1,`,
+		`"title":"It has not started yet"`)
+	equal(t, "a pass, and when to ask again", fmt.Sprintln(a.Cookie != "", a.field("Refresh"), a.retryAfter()), "true 1 1\n")
 }
