@@ -25,19 +25,10 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 // issue returns a certificate for names, and its key, as PEM.
 func issue(t *testing.T, from, to time.Time, names ...string) (cert, key []byte) {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: from, NotAfter: to}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	der := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
+	secret := must(x509.MarshalPKCS8PrivateKey(private))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
@@ -84,24 +75,17 @@ func (s *site) load(more ...Pair) (*Files, error) {
 
 func (s *site) mustLoad(more ...Pair) *Files {
 	s.t.Helper()
-	f, err := s.load(more...)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return f
+	return must(s.load(more...))
 }
 
 // shown returns the first name of the certificate that a browser gets which asks for
 // name.
 func shown(t *testing.T, f *Files, name string) string {
 	t.Helper()
-	c, err := f.GetCertificate(&tls.ClientHelloInfo{
+	c := must(f.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: name, SupportedVersions: []uint16{tls.VersionTLS13},
 		SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return c.Leaf.DNSNames[0]
 }
 
@@ -329,10 +313,7 @@ func TestCertificatesThatRunOutAreToldOf(t *testing.T) {
 func TestRunLooksUntilItEnds(t *testing.T) {
 	s := newSite(t)
 	s.put(month(t, "old.example"))
-	f, err := Load(Config{Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(Load(Config{Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)}))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -345,4 +326,12 @@ func TestRunLooksUntilItEnds(t *testing.T) {
 	}
 	cancel()
 	<-done
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

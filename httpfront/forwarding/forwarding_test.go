@@ -79,13 +79,3 @@ func TestTheDocsAndTheExamplesHaveThem(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkIs(b *testing.B) {
-	fields := [][]byte{[]byte("Host"), []byte("User-Agent"), []byte("Accept"), []byte("Accept-Language"), []byte("Accept-Encoding"), []byte("Cookie"), []byte("Sec-Fetch-Mode"), []byte("Upgrade-Insecure-Requests")}
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, f := range fields {
-			Is(f)
-		}
-	}
-}

@@ -24,14 +24,8 @@ func TestMinified(t *testing.T) {
 	m.AddFunc("css", css.Minify)
 	m.AddFunc("js", js.Minify)
 	for _, kind := range []string{"css", "js"} {
-		src, err := os.ReadFile("builtin." + kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		small, err := m.Bytes(kind, src)
-		if err != nil {
-			t.Fatal(err)
-		}
+		src := must(os.ReadFile("builtin." + kind))
+		small := must(m.Bytes(kind, src))
 		compare(t, "builtin.min."+kind, small)
 	}
 }

@@ -12,10 +12,7 @@ import (
 // made from.
 func TestDocsListTheVariables(t *testing.T) {
 	const path, begin, end = "../../docs/pages.md", "<!-- variables -->\n", "<!-- end of variables -->\n"
-	doc, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(os.ReadFile(path))
 	before, rest, ok := strings.Cut(string(doc), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {

@@ -9,10 +9,7 @@ import (
 // preview is what a page with all defaults shows of a template for a query.
 func preview(t *testing.T, tmpl *Template, query string) (string, error) {
 	t.Helper()
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
+	values := must(url.ParseQuery(query))
 	got, err := newPage(t, Config{}).Preview(tmpl, values, noon)
 	return string(got), err
 }

@@ -29,11 +29,7 @@ func inputOf(t testing.TB, name string) Input {
 
 func newPage(t testing.TB, cfg Config) *Page {
 	t.Helper()
-	p, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return must(New(cfg))
 }
 
 // fill is Fill into a new State.
@@ -45,3 +41,11 @@ func fill(p *Page, in Input) *State {
 
 // fileName makes a name of a file of the name of a test.
 func fileName(name string) string { return strings.ReplaceAll(name, " ", "-") }
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -44,10 +44,7 @@ func compare(t *testing.T, path string, got []byte) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(path))
 	if !bytes.Equal(got, want) {
 		t.Errorf("%s holds\n%s\nand the answer is now\n%s", path, want, got)
 	}

@@ -15,10 +15,7 @@ import (
 // everything is a template with every variable that operators know.
 func everything(t testing.TB) string {
 	t.Helper()
-	src, err := os.ReadFile("testdata/template/all.mustache")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must(os.ReadFile("testdata/template/all.mustache"))
 	return string(src)
 }
 
@@ -57,10 +54,7 @@ func TestTemplateSaysWhatJSONSays(t *testing.T) {
 		tmpl := mustCompile(t, "{{"+v.Name+"}}|{{#"+v.Name+"}}yes{{/"+v.Name+"}}")
 		for name, in := range situations() {
 			s := fill(p, in)
-			page, err := tmpl.append(nil, s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must(tmpl.append(nil, s))
 			want := string(htmlEscapes.escape(v.appendText(nil, s), 0)) + "|"
 			if !v.isEmpty(nil, s) {
 				want += "yes"
@@ -239,18 +233,6 @@ func FuzzTemplate(f *testing.F) {
 			}
 		}
 	})
-}
-
-func BenchmarkTemplate(b *testing.B) {
-	p := newPage(b, Config{Template: mustCompile(b, everything(b))})
-	in := inputOf(b, "fifo")
-	var s State
-	var buf []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		p.Fill(&s, in)
-		buf = p.AppendHTML(buf[:0], &s)
-	}
 }
 
 // BenchmarkWorstTemplate is the most work that a template can make.

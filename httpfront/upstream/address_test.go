@@ -7,56 +7,38 @@ import (
 )
 
 func TestAddressesThatAreDialled(t *testing.T) {
-	for addr, ok := range map[string]bool{
-		"127.0.0.1":                    true,
-		"10.1.2.3":                     true,
-		"192.168.0.1":                  true,
-		"203.0.113.7":                  true,
-		"::1":                          true,
-		"fd00::1":                      true,
-		"2001:db8::1":                  true,
-		"64:ff9b::10.0.0.1":            true,
-		"169.254.169.254":              false,
-		"169.254.0.1":                  false,
-		"::ffff:169.254.169.254":       false,
-		"64:ff9b::a9fe:a9fe":           false,
-		"fe80::1":                      false,
-		"fe80::1%eth0":                 false,
-		"fd00:ec2::254":                false,
-		"fd20:ce::254":                 false,
-		"100.100.100.200":              false,
-		"192.0.0.192":                  false,
-		"0.0.0.0":                      false,
-		"::":                           false,
-		"224.0.0.1":                    false,
-		"ff02::1":                      false,
-		"255.255.255.255":              false,
-		"0.1.2.3":                      false,
-		"240.0.0.1":                    false,
-		"168.63.129.16":                false,
-		"fd00:42::42":                  false,
-		"::169.254.169.254":            false, // compatible
-		"::168.63.129.16":              false,
-		"::10.0.0.1":                   true,
-		"::ffff:0:169.254.0.1":         false, // translated
-		"64:ff9b:1::a9fe:a9fe":         false,
-		"2002:a9fe:a9fe::1":            false, // 6to4
-		"2002:a83f:8110::":             false,
-		"2002:0a00:0001::1":            true,
-		"2001:0:a9fe:a9fe::1":          false, // Teredo, its server
-		"2001:0:a00:1::5601:5601":      false, // and its client
-		"2001:0:a00:1::f5ff:fffe":      true,
-		"2001:db8::5efe:a9fe:a9fe":     false, // ISATAP
-		"2001:db8::200:5efe:a9fe:a9fe": false,
-		"2001:db8::5efe:a00:1":         true,
+	all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	for _, c := range []struct {
+		kind      string
+		addresses string
+		ok        bool
+	}{
+		{"IPv4", "127.0.0.1 10.1.2.3 192.168.0.1 203.0.113.7", true},
+		{"IPv6", "::1 fd00::1 2001:db8::1", true},
+		{"link-local", "169.254.169.254 169.254.0.1 fe80::1 fe80::1%eth0", false},
+		{"of clouds", "fd00:ec2::254 fd20:ce::254 fd00:42::42 100.100.100.200 192.0.0.192 168.63.129.16", false},
+		{"nobody's and everybody's", "0.0.0.0 :: 0.1.2.3 224.0.0.1 ff02::1 240.0.0.1 255.255.255.255", false},
+		{"mapped", "::ffff:169.254.169.254", false},
+		{"compatible", "::169.254.169.254 ::168.63.129.16", false},
+		{"compatible", "::10.0.0.1", true},
+		{"translated", "64:ff9b::a9fe:a9fe 64:ff9b:1::a9fe:a9fe ::ffff:0:169.254.0.1", false},
+		{"translated", "64:ff9b::10.0.0.1", true},
+		{"6to4", "2002:a9fe:a9fe::1 2002:a83f:8110::", false},
+		{"6to4", "2002:0a00:0001::1", true},
+		{"Teredo, its server", "2001:0:a9fe:a9fe::1", false},
+		{"Teredo, its client", "2001:0:a00:1::5601:5601", false},
+		{"Teredo", "2001:0:a00:1::f5ff:fffe", true},
+		{"ISATAP", "2001:db8::5efe:a9fe:a9fe 2001:db8::200:5efe:a9fe:a9fe", false},
+		{"ISATAP", "2001:db8::5efe:a00:1", true},
 	} {
-		a := netip.MustParseAddr(addr)
-		if err := checkAddress(a, nil); (err == nil) != ok {
-			t.Errorf("%s: got %v, want ok %v", addr, err, ok)
-		}
-		all := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
-		if err := checkAddress(a, all); err != nil {
-			t.Errorf("%s, though everything is allowed: %v", addr, err)
+		for addr := range strings.FieldsSeq(c.addresses) {
+			a := netip.MustParseAddr(addr)
+			if err := checkAddress(a, nil); (err == nil) != c.ok {
+				t.Errorf("%s, %s: got %v, want ok %v", c.kind, addr, err, c.ok)
+			}
+			if err := checkAddress(a, all); err != nil {
+				t.Errorf("%s, though everything is allowed: %v", addr, err)
+			}
 		}
 	}
 	allow := []netip.Prefix{netip.MustParsePrefix("169.254.10.0/24")}

@@ -9,9 +9,9 @@ import (
 
 func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 	a, b := serve(t), serve(t)
-	g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL)})
+	g, _ := open(t, Config{Origins: parsed(a.URL, b.URL)})
 	work := func() {
-		c := acquired(t, g, Tried{})
+		c := acquired(g, Tried{})
 		c.Answered(200)
 		c.Release()
 	}

@@ -164,12 +164,3 @@ func TestAnOriginReturnsSlowly(t *testing.T) {
 		last = n
 	}
 }
-
-func BenchmarkChoose(b *testing.B) {
-	ms := weights(5, 3, 1, 1)
-	now := time.Now()
-	b.ReportAllocs()
-	for b.Loop() {
-		choose(ms, now, time.Second, 0, 0)
-	}
-}

@@ -15,14 +15,14 @@ import (
 func TestABudgetBoundsAllGroups(t *testing.T) {
 	budget := NewBudget(2)
 	group := func() *Group {
-		g, _ := open(t, Config{Origins: parsed(t, serve(t).URL), Budget: budget, Timeouts: Timeouts{Wait: 20 * time.Millisecond}})
+		g, _ := open(t, Config{Origins: parsed(serve(t).URL), Budget: budget, Timeouts: Timeouts{Wait: 20 * time.Millisecond}})
 		return g
 	}
 	a, b := group(), group()
-	first, second := acquired(t, a, Tried{}), acquired(t, a, Tried{})
+	first, second := acquired(a, Tried{}), acquired(a, Tried{})
 	first.Release()
 	second.Release()
-	if got := acquired(t, b, Tried{}); a.pools[0].idle[0] != second || len(a.pools[0].idle) != 1 || got.reused {
+	if got := acquired(b, Tried{}); a.pools[0].idle[0] != second || len(a.pools[0].idle) != 1 || got.reused {
 		t.Errorf("not the connection that was unused for longest made room: %d are left", len(a.pools[0].idle))
 	}
 	var tried Tried
@@ -38,7 +38,7 @@ func TestABudgetBoundsAllGroups(t *testing.T) {
 	}
 	tunnel.Discard()
 	tunnel.Discard() // counts once
-	kept := acquired(t, a, Tried{})
+	kept := acquired(a, Tried{})
 	if !kept.Keep() {
 		t.Fatal("a connection cannot be kept")
 	}
@@ -46,7 +46,7 @@ func TestABudgetBoundsAllGroups(t *testing.T) {
 		t.Errorf("a connection that is kept does not count: %v", err)
 	}
 	kept.Drop()
-	last := acquired(t, a, Tried{})
+	last := acquired(a, Tried{})
 	last.Discard()
 	if n := len(budget.places); n != 1 {
 		t.Errorf("%d count, of 1 that is open", n)
@@ -61,8 +61,8 @@ func TestABudgetLosesNothing(t *testing.T) {
 	const conns = 4
 	budget := NewBudget(conns)
 	var groups []*Group
-	for _, at := range []string{serve(t).URL, serve(t).URL, closedAddress(t)} {
-		g, _ := open(t, Config{Origins: parsed(t, at), Budget: budget})
+	for _, at := range []string{serve(t).URL, serve(t).URL, closedAddress()} {
+		g, _ := open(t, Config{Origins: parsed(at), Budget: budget})
 		groups = append(groups, g)
 	}
 	var all sync.WaitGroup
@@ -92,7 +92,7 @@ func TestABudgetLosesNothing(t *testing.T) {
 
 // TestWantOfDescriptorsIsNotTheOrigins: it is no failure of an origin, which has others do without it.
 func TestWantOfDescriptorsIsNotTheOrigins(t *testing.T) {
-	g, _ := open(t, Config{Origins: parsed(t, "http://127.0.0.1:1")})
+	g, _ := open(t, Config{Origins: parsed("http://127.0.0.1:1")})
 	for err, blamed := range map[syscall.Errno]bool{syscall.EMFILE: false, syscall.ENFILE: false, syscall.ECONNREFUSED: true} {
 		got := g.pools[0].notConnected(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", err)})
 		if _, is := errors.AsType[*DialError](got); is != blamed || errors.Is(got, ErrBusy) == blamed || !errors.Is(got, err) {

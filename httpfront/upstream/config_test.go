@@ -7,15 +7,9 @@ import (
 	"time"
 )
 
-func parsed(t testing.TB, texts ...string) []Origin {
-	t.Helper()
-	var all []Origin
+func parsed(texts ...string) (all []Origin) {
 	for _, s := range texts {
-		o, err := ParseOrigin(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, o)
+		all = append(all, must(ParseOrigin(s)))
 	}
 	return all
 }
@@ -29,9 +23,9 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"none":             {func(c *Config) { c.Origins = nil }, []string{"origins of shop: 0 are given: want 1 to 64"}},
 		"too many":         {func(c *Config) { c.Origins = many }, []string{"65 are given"}},
 		"zero origin":      {func(c *Config) { c.Origins = many[:1] }, []string{"ParseOrigin"}},
-		"twice":            {func(c *Config) { c.Origins = append(c.Origins, parsed(t, "https://a:80 weight=2")...) }, []string{"https://a:80 stands there twice", "weight"}},
-		"metadata":         {func(c *Config) { c.Origins = parsed(t, "http://169.254.169.254") }, []string{"http://169.254.169.254", "link-local", "allow"}},
-		"metadata over 6":  {func(c *Config) { c.Origins = parsed(t, "http://[fd00:ec2::254]") }, []string{"credentials"}},
+		"twice":            {func(c *Config) { c.Origins = append(c.Origins, parsed("https://a:80 weight=2")...) }, []string{"https://a:80 stands there twice", "weight"}},
+		"metadata":         {func(c *Config) { c.Origins = parsed("http://169.254.169.254") }, []string{"http://169.254.169.254", "link-local", "allow"}},
+		"metadata over 6":  {func(c *Config) { c.Origins = parsed("http://[fd00:ec2::254]") }, []string{"credentials"}},
 		"negative timeout": {func(c *Config) { c.Timeouts.Connect = -1; c.Limits.Conns = -2 }, []string{"timeout connect is -1ns: want more than 0", "limit of connections is -2"}},
 		"ejection":         {func(c *Config) { c.Passive.Ejection = time.Hour }, []string{"ejection is 1h0m0s: want at most the longest ejection, 2m0s"}},
 		"check path":       {func(c *Config) { c.Check = &Check{} }, []string{`path of checks ""`, "starts with /"}},
@@ -41,7 +35,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		"check status":     {func(c *Config) { c.Check = &Check{Path: "/", Status: []StatusRange{{100, 200}}} }, []string{"status of checks 100-200: want codes from 200 to 599"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := Config{Name: "shop", Origins: parsed(t, "http://a")}
+			cfg := Config{Name: "shop", Origins: parsed("http://a")}
 			tt.change(&cfg)
 			_, err := New(cfg)
 			for _, want := range tt.want {
@@ -56,7 +50,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 func TestNewDoesNotTouchWhatItIsGiven(t *testing.T) {
 	check := &Check{Path: "/up"}
 	cfg := Config{
-		Origins: parsed(t, "http://169.254.1.1"), Check: check,
+		Origins: parsed("http://169.254.1.1"), Check: check,
 		AllowAddresses: []netip.Prefix{netip.MustParsePrefix("169.254.1.0/24")},
 	}
 	if _, err := New(cfg); err != nil {

@@ -70,36 +70,20 @@ type origin struct {
 }
 
 // toAsk returns a connection of a group to ask on.
-func toAsk(t *testing.T, g *Group) *Conn {
-	t.Helper()
-	var tried Tried
-	c, err := g.AcquireToAsk(&tried, Request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
+func toAsk(g *Group) *Conn { return must(g.AcquireToAsk(new(Tried), Request)) }
 
 // dialled returns a connection of a group, and its other end.
 func dialled(t *testing.T, g *Group, ln net.Listener) (*Conn, *origin) {
-	t.Helper()
-	c := toAsk(t, g)
-	far, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := toAsk(g)
+	far := must(ln.Accept())
 	t.Cleanup(func() { far.Close() })
 	return c, &origin{far, bufio.NewReader(far)}
 }
 
 func asked(t *testing.T) (*Group, net.Listener) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	t.Cleanup(func() { ln.Close() })
-	g, _ := open(t, Config{Origins: parsed(t, "http://"+ln.Addr().String())})
+	g, _ := open(t, Config{Origins: parsed("http://" + ln.Addr().String())})
 	return g, ln
 }
 
@@ -114,7 +98,16 @@ func (o *origin) answers(size int, answers ...string) {
 	}
 }
 
-func (c *Conn) reads1(t *testing.T, want string) {
+// asks sends a request of four bytes, and expects an answer.
+func (c *Conn) asks(t *testing.T, want string) {
+	t.Helper()
+	if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	c.expects(t, want)
+}
+
+func (c *Conn) expects(t *testing.T, want string) {
 	t.Helper()
 	got, err := c.Reader().Peek(len(want))
 	if err != nil || string(got) != want {
@@ -128,15 +121,12 @@ func TestAskingAgainAndAgain(t *testing.T) {
 	c, o := dialled(t, g, ln)
 	go o.answers(4, "one", "two", "three")
 	for _, want := range []string{"one", "two", "three"} {
-		if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
-			t.Fatal(err)
-		}
-		c.reads1(t, want)
+		c.asks(t, want)
 		if !c.Received() {
 			t.Error("nothing is said to have come")
 		}
 		c.Release()
-		if again := toAsk(t, g); again != c {
+		if again := toAsk(g); again != c {
 			t.Fatal("another connection")
 		}
 	}
@@ -152,7 +142,7 @@ func TestAskingAtLength(t *testing.T) {
 	if err := c.Ask(request, time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	c.reads1(t, "there")
+	c.expects(t, "there")
 }
 
 // What is sent on a connection of which nothing is expected must not be taken for an answer,
@@ -166,16 +156,11 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 			g, ln := asked(t)
 			c, o := dialled(t, g, ln)
 			go o.answers(4, "one")
-			if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
-				t.Fatal(err)
-			}
-			c.reads1(t, "one")
+			c.asks(t, "one")
 			c.Release()
 			does(o)
-			for c.quiet.isQuiet() { // until the kernel has it
-				time.Sleep(time.Millisecond)
-			}
-			if again := toAsk(t, g); again != c {
+			waitFor(t, "the kernel to have it", func() bool { return !c.quiet.isQuiet() })
+			if again := toAsk(g); again != c {
 				t.Fatal("another connection")
 			}
 			if err := c.Ask([]byte("ask\n"), time.Minute); err != ErrStale {
@@ -198,13 +183,8 @@ func TestAskingWhoSpeaksFirst(t *testing.T) {
 	g, ln := asked(t)
 	c, o := dialled(t, g, ln)
 	o.Write([]byte("hello"))
-	for c.quiet.isQuiet() {
-		time.Sleep(time.Millisecond)
-	}
-	if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	c.reads1(t, "hello")
+	waitFor(t, "the kernel to have it", func() bool { return !c.quiet.isQuiet() })
+	c.asks(t, "hello")
 }
 
 func TestAskingEnds(t *testing.T) {

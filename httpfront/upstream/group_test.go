@@ -45,10 +45,7 @@ func open(t testing.TB, cfg Config) (*Group, *logged) {
 	t.Helper()
 	log := &logged{}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
-	g, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(New(cfg))
 	t.Cleanup(g.Close)
 	return g, log
 }
@@ -74,12 +71,8 @@ func serve(t testing.TB) *server {
 }
 
 // closedAddress is where nobody listens.
-func closedAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+func closedAddress() string {
+	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer l.Close()
 	return "http://" + l.Addr().String()
 }
@@ -94,18 +87,12 @@ func waitFor(t testing.TB, what string, ok func() bool) {
 }
 
 // acquired returns a connection for a request that has been to the origins of tried.
-func acquired(t testing.TB, g *Group, tried Tried) *Conn {
-	t.Helper()
-	c, err := g.Acquire(&tried, Request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+func acquired(g *Group, tried Tried) *Conn {
+	return must(g.Acquire(&tried, Request))
 }
 
 // ask takes a connection as one request would, and says where it went.
-func ask(t testing.TB, g *Group, tried *Tried) (string, error) {
-	t.Helper()
+func ask(g *Group, tried *Tried) (string, error) {
 	c, err := g.Acquire(tried, Request)
 	if err != nil {
 		return "", err
@@ -115,12 +102,23 @@ func ask(t testing.TB, g *Group, tried *Tried) (string, error) {
 	return c.Origin().String(), nil
 }
 
+// running has a Group check its origins until the test ends.
+func running(t *testing.T, g *Group) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { g.Run(ctx) })
+	t.Cleanup(func() { cancel(); wg.Wait() })
+}
+
+// out is for origins that stay out as long as the test takes.
+var out = Passive{Ejection: time.Hour, EjectionMax: time.Hour}
+
 func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
-	alive, dead := serve(t), closedAddress(t)
-	g, log := open(t, Config{Name: "shop", Origins: parsed(t, dead+" weight=5", alive.URL), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
+	alive, dead := serve(t), closedAddress()
+	g, log := open(t, Config{Name: "shop", Origins: parsed(dead+" weight=5", alive.URL), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
 	for failures := 0; failures < 3; {
 		var tried Tried
-		_, err := ask(t, g, &tried)
+		_, err := ask(g, &tried)
 		if err == nil {
 			continue
 		}
@@ -132,7 +130,7 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 		if !g.Others(tried) {
 			t.Fatal("there is no other origin")
 		}
-		if at, err := ask(t, g, &tried); at != alive.URL || err != nil {
+		if at, err := ask(g, &tried); at != alive.URL || err != nil {
 			t.Fatalf("the other try went to %s, %v", at, err)
 		}
 		if g.Others(tried) {
@@ -140,8 +138,7 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 		}
 	}
 	for range 20 {
-		var tried Tried
-		if at, err := ask(t, g, &tried); at != alive.URL || err != nil {
+		if at, err := ask(g, new(Tried)); at != alive.URL || err != nil {
 			t.Fatalf("while the dead one is out a request went to %s, %v", at, err)
 		}
 	}
@@ -159,10 +156,9 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 
 // TestTheOnlyOriginIsOut: nobody is told that others get its requests.
 func TestTheOnlyOriginIsOut(t *testing.T) {
-	g, log := open(t, Config{Origins: parsed(t, closedAddress(t)), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
+	g, log := open(t, Config{Origins: parsed(closedAddress()), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
 	for range 3 {
-		var tried Tried
-		if _, err := ask(t, g, &tried); err == nil {
+		if _, err := ask(g, new(Tried)); err == nil {
 			t.Fatal("an origin that is not there answers")
 		}
 	}
@@ -183,16 +179,9 @@ func TestChecksOfAnAddressWithAZone(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(lo.Addr().String())
-	ifs, err := net.InterfaceByIndex(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, _ := open(t, Config{Origins: parsed(t, "http://[::1%25"+ifs.Name+"]:"+port), Check: &Check{Path: "/up"}})
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { g.Run(ctx) })
-	defer wg.Wait()
-	defer cancel()
+	ifs := must(net.InterfaceByIndex(1))
+	g, _ := open(t, Config{Origins: parsed("http://[::1%25" + ifs.Name + "]:" + port), Check: &Check{Path: "/up"}})
+	running(t, g)
 	if host := <-hosts; host != "[::1]:"+port {
 		t.Errorf("the check asked for the host %q", host)
 	}
@@ -201,17 +190,12 @@ func TestChecksOfAnAddressWithAZone(t *testing.T) {
 func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
 	a, b := serve(t), serve(t)
 	g, log := open(t, Config{
-		Origins: parsed(t, a.URL, b.URL),
+		Origins: parsed(a.URL, b.URL),
 		Check:   &Check{Path: "/up?x=1", Host: "shop.example", Interval: 5 * time.Millisecond, Timeout: 5 * time.Millisecond, Status: []StatusRange{{200, 200}}},
 	})
 	// A busy machine may take longer than that for an answer.
 	g.cfg.Check.Timeout = 10 * time.Second
-	ctx, cancel := context.WithCancel(t.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { g.Run(ctx) })
-	defer wg.Wait()
-	defer cancel()
-
+	running(t, g)
 	state := func(want string) func() bool {
 		return func() bool { return g.Status().Origins[0].State == want }
 	}
@@ -222,8 +206,7 @@ func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
 	a.ill.Store(true)
 	waitFor(t, "the ill one to go out", state("down"))
 	for range 10 {
-		var tried Tried
-		if at, err := ask(t, g, &tried); at != b.URL || err != nil {
+		if at, err := ask(g, new(Tried)); at != b.URL || err != nil {
 			t.Fatalf("a request went to %s, %v", at, err)
 		}
 	}
@@ -244,7 +227,7 @@ func TestRedirectsOfChecksAreNotFollowed(t *testing.T) {
 	elsewhere := serve(t)
 	a := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
 	defer a.Close()
-	g, _ := open(t, Config{Origins: parsed(t, a.URL), Check: &Check{Path: "/"}})
+	g, _ := open(t, Config{Origins: parsed(a.URL), Check: &Check{Path: "/"}})
 	if err := g.checkOnce(t.Context(), http.DefaultTransport, g.cfg.Origins[0]); err != nil {
 		t.Errorf("a redirect is no good answer: %v", err)
 	}
@@ -255,9 +238,8 @@ func TestRedirectsOfChecksAreNotFollowed(t *testing.T) {
 }
 
 func TestConnectionsAreKept(t *testing.T) {
-	s := serve(t)
-	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
-	first := acquired(t, g, Tried{})
+	g, _ := open(t, Config{Origins: parsed(serve(t).URL)})
+	first := acquired(g, Tried{})
 	if first.Reused() {
 		t.Fatal("a new connection was used before")
 	}
@@ -289,10 +271,10 @@ func TestConnectionsEnd(t *testing.T) {
 		"not at once":       {Config{}, []bool{false, true, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg.Origins = parsed(t, serve(t).URL)
+			cfg.Origins = parsed(serve(t).URL)
 			g, _ := open(t, cfg.Config)
 			for i, want := range cfg.reused {
-				c := acquired(t, g, Tried{})
+				c := acquired(g, Tried{})
 				if c.Reused() != want {
 					t.Errorf("connection %d was used before: %v", i, c.Reused())
 				}
@@ -312,10 +294,10 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 	for idle := range places + 1 {
 		t.Run(fmt.Sprint(idle, " idle"), func(t *testing.T) {
 			a, b := serve(t), serve(t)
-			g, _ := open(t, Config{Origins: parsed(t, a.URL, b.URL), Limits: Limits{Conns: places}})
+			g, _ := open(t, Config{Origins: parsed(a.URL, b.URL), Limits: Limits{Conns: places}})
 			var conns []*Conn
 			for range idle {
-				conns = append(conns, acquired(t, g, Tried{1})) // it has been to a, so it is b's turn
+				conns = append(conns, acquired(g, Tried{1})) // it has been to a, so it is b's turn
 			}
 			for _, c := range conns {
 				c.Release()
@@ -344,14 +326,14 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 
 func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 	s := serve(t)
-	g, _ := open(t, Config{Origins: parsed(t, s.URL)})
-	c := acquired(t, g, Tried{})
+	g, _ := open(t, Config{Origins: parsed(s.URL)})
+	c := acquired(g, Tried{})
 	c.Release()
 	waitFor(t, "the close to arrive", func() bool {
 		s.CloseClientConnections() // those that it has accepted by now
 		return !c.quiet.isQuiet()
 	})
-	d := acquired(t, g, Tried{})
+	d := acquired(g, Tried{})
 	if d == c {
 		t.Fatal("got the closed connection back")
 	}
@@ -359,20 +341,13 @@ func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 }
 
 func TestPlacesAreBounded(t *testing.T) {
-	s := serve(t)
-	g, _ := open(t, Config{Origins: parsed(t, s.URL), Limits: Limits{Conns: 1, Tunnels: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
+	g, _ := open(t, Config{Origins: parsed(serve(t).URL), Limits: Limits{Conns: 1, Tunnels: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
 	var tried Tried
-	c, err := g.Acquire(&tried, Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(g.Acquire(&tried, Request))
 	if _, err := g.Acquire(&tried, Request); err != ErrBusy {
 		t.Errorf("got %v, want %v", err, ErrBusy)
 	}
-	tunnel, err := g.AcquireTunnel(&tried)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tunnel := must(g.AcquireTunnel(&tried))
 	if _, err := g.AcquireTunnel(&tried); err != ErrTunnels {
 		t.Errorf("got %v, want %v", err, ErrTunnels)
 	}
@@ -381,10 +356,7 @@ func TestPlacesAreBounded(t *testing.T) {
 	}
 	tunnel.Release()
 	c.Discard()
-	if tunnel, err = g.AcquireTunnel(&tried); err != nil {
-		t.Fatal(err)
-	}
-	tunnel.Discard()
+	must(g.AcquireTunnel(&tried)).Discard()
 	g.Close()
 	if _, err := g.Acquire(&tried, Request); err != ErrClosed {
 		t.Errorf("after the end: got %v, want %v", err, ErrClosed)
@@ -400,10 +372,10 @@ func TestPlacesAreBounded(t *testing.T) {
 // TestFullOriginsAreGoneAround sends a request to the origin that has room.
 func TestFullOriginsAreGoneAround(t *testing.T) {
 	a, b := serve(t), serve(t)
-	g, _ := open(t, Config{Origins: parsed(t, a.URL+" weight=1000", b.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Hour}})
+	g, _ := open(t, Config{Origins: parsed(a.URL+" weight=1000", b.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Hour}})
 	seen := map[string]bool{}
 	for range 2 {
-		c := acquired(t, g, Tried{})
+		c := acquired(g, Tried{})
 		defer c.Discard()
 		seen[c.Origin().String()] = true
 	}
@@ -416,10 +388,7 @@ func TestFullOriginsAreGoneAround(t *testing.T) {
 // and then with the last.
 func nameServer(t *testing.T, answers ...[4]byte) *net.Resolver {
 	t.Helper()
-	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	pc := must(net.ListenPacket("udp", "127.0.0.1:0"))
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		buf := make([]byte, 1500)
@@ -459,33 +428,26 @@ func nameServer(t *testing.T, answers ...[4]byte) *net.Resolver {
 func TestANameThatComesToMeanSomethingElse(t *testing.T) {
 	s := serve(t)
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
-	g, _ := open(t, Config{Origins: parsed(t, "http://shop.example:"+port)})
+	g, _ := open(t, Config{Origins: parsed("http://shop.example:" + port)})
 	g.resolver = nameServer(t, [4]byte{127, 0, 0, 1}, [4]byte{169, 254, 169, 254})
 	var tried Tried
-	c, err := g.Acquire(&tried, Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(g.Acquire(&tried, Request))
 	io.WriteString(c, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	if line, err := c.Reader().ReadString('\n'); err != nil || line != "HTTP/1.1 200 OK\r\n" || !c.Received() {
 		t.Errorf("got %q, %v", line, err)
 	}
 	c.Discard()
-	_, err = g.Acquire(&tried, Request)
+	_, err := g.Acquire(&tried, Request)
 	if e, ok := errors.AsType[*AddressError](err); !ok || e.Addr.String() != "169.254.169.254" {
 		t.Errorf("got %v, want the address to be refused", err)
 	}
 }
 
 func TestPhasesOfDialling(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts, and never says anything
-	if err != nil {
-		t.Fatal(err)
-	}
+	silent := must(net.Listen("tcp", "127.0.0.1:0")) // accepts, and never says anything
 	defer silent.Close()
-	g, _ := open(t, Config{Origins: parsed(t, "https://"+silent.Addr().String()), Timeouts: Timeouts{Handshake: 20 * time.Millisecond}})
-	var tried Tried
-	_, err = g.Acquire(&tried, Request)
+	g, _ := open(t, Config{Origins: parsed("https://" + silent.Addr().String()), Timeouts: Timeouts{Handshake: 20 * time.Millisecond}})
+	_, err := g.Acquire(new(Tried), Request)
 	if e, ok := errors.AsType[*DialError](err); !ok || e.Phase != "TLS handshake" || !e.Timeout() {
 		t.Errorf("got %v, want a handshake that takes too long", err)
 	}
@@ -502,12 +464,8 @@ func TestJitter(t *testing.T) {
 // TestAKeptConnectionIsItsClients: nobody else gets it, it holds no place while it waits, and
 // there are no more of them than of places.
 func TestAKeptConnectionIsItsClients(t *testing.T) {
-	s := serve(t)
-	g, _ := open(t, Config{Origins: parsed(t, s.URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
-	acquire := func() *Conn {
-		t.Helper()
-		return acquired(t, g, Tried{})
-	}
+	g, _ := open(t, Config{Origins: parsed(serve(t).URL), Limits: Limits{Conns: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
+	acquire := func() *Conn { return acquired(g, Tried{}) }
 	own := acquire()
 	if own.Kept() || !own.Keep() || !own.Kept() || !g.Has(own) {
 		t.Fatal("a connection cannot be kept")
@@ -541,4 +499,12 @@ func TestAKeptConnectionIsItsClients(t *testing.T) {
 		}
 	}
 	acquire().Discard() // no place was lost on the way
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,31 +41,32 @@ func TestHealthStories(t *testing.T) {
 	}
 }
 
+// happens has an event happen, or, where it is "+10s", time pass.
+func (h *health) happens(event string, now *time.Time) change {
+	switch event {
+	case "ok":
+		return h.succeed(*now)
+	case "fail":
+		return h.fail(&testPassive, *now)
+	case "good", "bad":
+		return h.check(&testCheck, event == "good", *now)
+	case "try":
+		h.try(*now)
+	default:
+		*now = now.Add(must(time.ParseDuration(event)))
+	}
+	return stays
+}
+
 func tellStory(t *testing.T, story string) {
 	var h health
 	now := start
 	for step, word := range strings.Fields(story) {
 		event, want, checked := strings.Cut(word, ":")
-		got := stays
-		switch event {
-		case "ok":
-			got = h.succeed(now)
-		case "fail":
-			got = h.fail(&testPassive, now)
-		case "try":
-			if !h.isDue(now) {
-				t.Fatalf("step %d: no trial is due", step+1)
-			}
-			h.try(now)
-		case "good", "bad":
-			got = h.check(&testCheck, event == "good", now)
-		default:
-			d, err := time.ParseDuration(strings.TrimPrefix(event, "+"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			now = now.Add(d)
+		if event == "try" && !h.isDue(now) {
+			t.Fatalf("step %d: no trial is due", step+1)
 		}
+		got := h.happens(event, &now)
 		state, changed, _ := strings.Cut(want, ",")
 		if checked && (h.state(now) != state || changed != "" && got != map[string]change{"goes-out": goesOut, "comes-in": comesIn}[changed]) {
 			t.Fatalf("step %d, %s: the origin is %s (change %d): %+v", step+1, word, h.state(now), got, h)
@@ -79,22 +81,12 @@ func TestHealthLaws(t *testing.T) {
 		now := start
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			before := h
-			got := stays
-			event := rapid.SampledFrom([]string{"ok", "fail", "try", "good", "bad", "wait"}).Draw(t, "event")
-			switch event {
-			case "ok":
-				got = h.succeed(now)
-			case "fail":
-				got = h.fail(&testPassive, now)
-			case "try":
-				if h.isDue(now) {
-					h.try(now)
-				}
-			case "good", "bad":
-				got = h.check(&testCheck, event == "good", now)
-			case "wait":
-				now = now.Add(time.Duration(rapid.IntRange(0, 60).Draw(t, "seconds")) * time.Second)
+			pause := fmt.Sprintf("%ds", rapid.IntRange(0, 60).Draw(t, "pause"))
+			event := rapid.SampledFrom([]string{"ok", "fail", "try", "good", "bad", pause}).Draw(t, "event")
+			if event == "try" && !h.isDue(now) {
+				continue
 			}
+			got := h.happens(event, &now)
 			want := stays
 			switch {
 			case !before.isOut() && h.isOut():

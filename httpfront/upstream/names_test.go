@@ -15,7 +15,7 @@ func TestASilentResolverTakesNoOriginOut(t *testing.T) {
 	s := serve(t)
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
 	addr := "shop.example:" + port
-	g, _ := open(t, Config{Origins: parsed(t, "http://"+addr), Timeouts: Timeouts{Connect: 300 * time.Millisecond}})
+	g, _ := open(t, Config{Origins: parsed("http://" + addr), Timeouts: Timeouts{Connect: 300 * time.Millisecond}})
 	g.resolver = nameServer(t, [4]byte{127, 0, 0, 1})
 	answers := g.resolver.Dial
 	var silent atomic.Bool
@@ -30,8 +30,7 @@ func TestASilentResolverTakesNoOriginOut(t *testing.T) {
 	}
 	connects := func(when string) {
 		t.Helper()
-		var tried Tried
-		c, err := g.Acquire(&tried, Request)
+		c, err := g.Acquire(new(Tried), Request)
 		if err != nil {
 			t.Fatalf("%s: %v", when, err)
 		}
@@ -60,11 +59,7 @@ func TestASilentResolverTakesNoOriginOut(t *testing.T) {
 	g.names.of[addr].silent = time.Now().Add(-time.Second)
 	g.names.mu.Unlock()
 	connects("once it answers again")
-	for end := time.Now().Add(10 * time.Second); is().asking || !is().silent.IsZero(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("nobody noticed that it answers again")
-		}
-	}
+	waitFor(t, "somebody to notice that it answers again", func() bool { return !is().asking && is().silent.IsZero() })
 	before = asked.Load()
 	connects("while it answers again")
 	if asked.Load() == before {

@@ -92,11 +92,8 @@ func TestRequestsThatWaitAreToldOf(t *testing.T) {
 	goOn := make(chan struct{})
 	hangs := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-goOn }))
 	defer hangs.Close()
-	g, _ := open(t, Config{Origins: parsed(t, hangs.URL)})
-	c, err := g.AcquireToAsk(new(Tried), Request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, _ := open(t, Config{Origins: parsed(hangs.URL)})
+	c := must(g.AcquireToAsk(new(Tried), Request))
 	done := make(chan error)
 	go func() { done <- c.Ask([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), time.Minute) }()
 	waitFor(t, "the request to be asked", func() bool { return c.waits.Load() != 0 })

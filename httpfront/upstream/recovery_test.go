@@ -82,7 +82,7 @@ func TestPermitsAreForThoseWhoWaited(t *testing.T) {
 
 // TestGroupKnowsThatItIsDown: it is with the last origin that goes out, and not before.
 func TestGroupKnowsThatItIsDown(t *testing.T) {
-	g, _ := open(t, Config{Origins: parsed(t, "http://127.0.0.1:1", "http://127.0.0.1:2"), Passive: Passive{Failures: 1}})
+	g, _ := open(t, Config{Origins: parsed("http://127.0.0.1:1", "http://127.0.0.1:2"), Passive: Passive{Failures: 1}})
 	failure := errors.New("no answer")
 	if g.observe(0, failure); g.Recovery(0) != Up {
 		t.Error("one of two origins is out, and the site is taken for down")

@@ -23,13 +23,10 @@ const domain = "tickets.example"
 // newManager returns one whose authority cannot be reached.
 func newManager(t *testing.T, storage string, log *bytes.Buffer) *Manager {
 	t.Helper()
-	m, err := New(Config{
+	m := must(New(Config{
 		Domains: []string{domain}, Directory: "https://127.0.0.1:1/dir", Storage: storage, TLSPort: 1, HTTPPort: 1,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	t.Cleanup(m.Close)
 	return m
 }
@@ -49,10 +46,7 @@ func TestChallengesOfAnotherNodeAreAnswered(t *testing.T) {
 			"type": kind, "token": "token", "keyAuthorization": "token.thumbprint",
 			"identifier": map[string]string{"type": "dns", "value": domain},
 		}
-		text, err := json.Marshal(challenge)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(json.Marshal(challenge))
 		name := filepath.Join("acme", "127.0.0.1-1-dir", "challenge_tokens", domain+".json")
 		if err := (&certmagic.FileStorage{Path: storage}).Store(t.Context(), name, text); err != nil {
 			t.Fatal(err)
@@ -73,14 +67,8 @@ func TestChallengesOfAnotherNodeAreAnswered(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	defer server.Close()
-	c, err := m.GetCertificate(&tls.ClientHelloInfo{ServerName: domain, SupportedProtos: []string{Protocol}, Conn: server})
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(c.Certificate[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(m.GetCertificate(&tls.ClientHelloInfo{ServerName: domain, SupportedProtos: []string{Protocol}, Conn: server}))
+	leaf := must(x509.ParseCertificate(c.Certificate[0]))
 	proof := asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 31} // RFC 8737, section 3
 	if !slices.Equal(leaf.DNSNames, []string{domain}) || len(leaf.Extensions) == 0 || !hasExtension(leaf, proof) {
 		t.Errorf("names %q, extensions %v", leaf.DNSNames, leaf.Extensions)
@@ -155,4 +143,12 @@ func TestLogOfTheLibrary(t *testing.T) {
 		!strings.Contains(got, `level=INFO msg="acme: note"`) {
 		t.Errorf("got:\n%s", got)
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

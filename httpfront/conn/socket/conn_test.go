@@ -17,19 +17,10 @@ import (
 // pair returns both ends of a connection.
 func pair(t *testing.T) (here net.Conn, there *net.TCPConn) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	defer ln.Close()
-	a, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(net.Dial("tcp", ln.Addr().String()))
+	b := must(ln.Accept())
 	t.Cleanup(func() { a.Close(); b.Close() })
 	here, there = New(a), b.(*net.TCPConn)
 	if here == a {
@@ -162,11 +153,9 @@ func TestADeadlineIsNotTheEnd(t *testing.T) {
 func TestPeek(t *testing.T) {
 	here, there := pair(t)
 	there.Write([]byte("xy"))
-	raw, err := here.(syscall.Conn).SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := must(here.(syscall.Conn).SyscallConn())
 	var seen [1]byte
+	var err error
 	raw.Read(func(fd uintptr) bool {
 		_, err = Peek(fd, &seen)
 		return err != syscall.EAGAIN
@@ -246,4 +235,12 @@ func TestReceiveEndsByItsDeadline(t *testing.T) {
 	if _, err := receive(here, 10); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("closed: got %v", err)
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

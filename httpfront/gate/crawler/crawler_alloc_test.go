@@ -1,8 +1,6 @@
 package crawler
 
 import (
-	"context"
-	"net/netip"
 	"testing"
 	"time"
 )
@@ -20,21 +18,5 @@ func TestIsDoesNotAllocate(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func BenchmarkIs(b *testing.B) {
-	c, err := New(Config{Resolver: internet()})
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
-	go c.Run(ctx)
-	agent := []byte("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36")
-	addr := netip.MustParseAddr("192.0.2.1")
-	b.ReportAllocs()
-	for b.Loop() {
-		c.Is(agent, addr)
 	}
 }

@@ -21,10 +21,7 @@ var (
 // documented calls yield with each fenced block of a language in docs/rules.md.
 func documented(t *testing.T, language string, yield func(block string)) {
 	t.Helper()
-	text, err := os.ReadFile(docs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(docs))
 	found := 0
 	for _, m := range fenced.FindAllStringSubmatch(string(text), -1) {
 		if m[1] == language {
@@ -99,10 +96,7 @@ func readCase(t *testing.T, c string) (*Request, bool) {
 		t.Fatalf("%q is no request", first)
 	}
 	target, query, _ := strings.Cut(m[3], "?")
-	u, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(target))
 	r := &Request{
 		Method: m[2], Version: "HTTP/1.1", Host: u.Hostname(), Path: path.Clean(u.Path), Query: query,
 		Secure: u.Scheme == "https", Country: m[5],

@@ -14,10 +14,7 @@ func FuzzCompile(f *testing.F) {
 	for _, tt := range matching {
 		f.Add(tt.source)
 	}
-	mistakes, err := os.ReadFile("testdata/mistakes.txt")
-	if err != nil {
-		f.Fatal(err)
-	}
+	mistakes := must(os.ReadFile("testdata/mistakes.txt"))
 	for block := range strings.SplitSeq(string(mistakes), "\n\n") {
 		source, _, _ := strings.Cut(block, "\n")
 		f.Add(source)

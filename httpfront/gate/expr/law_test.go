@@ -229,17 +229,11 @@ func TestSetsOfAddresses(t *testing.T) {
 		var items []string
 		for range rapid.IntRange(1, 20).Draw(t, "networks") {
 			a := drawAddr(t)
-			p, err := a.Prefix(rapid.IntRange(0, a.BitLen()).Draw(t, "bits"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(a.Prefix(rapid.IntRange(0, a.BitLen()).Draw(t, "bits")))
 			nets = append(nets, p)
 			items = append(items, p.String())
 		}
-		list, err := AddressList(items)
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(AddressList(items))
 		braces := drawCompiled(t, "ip.src in {"+strings.Join(items, " ")+"}", nil)
 		named := drawCompiled(t, "ip.src in $l", Lists{"l": list})
 		for range 10 {

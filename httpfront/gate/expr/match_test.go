@@ -34,11 +34,7 @@ func shopper() *Request {
 // listOf returns a list that of makes of items.
 func listOf(t testing.TB, of func([]string) (*List, error), items ...string) *List {
 	t.Helper()
-	list, err := of(items)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return must(of(items))
 }
 
 func testLists(t testing.TB) Lists {
@@ -326,4 +322,12 @@ func mustCompile(t testing.TB, source string, lists Lists) *Expression {
 		t.Fatalf("%s\n%v", source, err)
 	}
 	return e
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

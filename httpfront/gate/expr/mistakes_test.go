@@ -16,10 +16,7 @@ var update = flag.Bool("update", false, "write what Compile says into testdata/m
 // says about it, the excerpt of which the source is the first line.
 func TestMistakes(t *testing.T) {
 	const file = "testdata/mistakes.txt"
-	old, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	old := must(os.ReadFile(file))
 	lists := testLists(t)
 	var said strings.Builder
 	for block := range strings.SplitSeq(strings.TrimSpace(string(old)), "\n\n") {

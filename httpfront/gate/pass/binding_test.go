@@ -95,15 +95,3 @@ func TestEveryChangedBitOfABoundPassIsRefused(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkOpenBound(b *testing.B) {
-	r := keyring(b, 1, 1)
-	by := from("192.0.2.0/24", "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", true, true)
-	text := r.AppendSealTo(nil, admitted(), shopHost, by)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := r.OpenFrom(text, shop, shopHost, by); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

@@ -39,10 +39,7 @@ func TestSessionsOfAnotherMesh(t *testing.T) {
 func TestOlderMeshKeepsItsFormat(t *testing.T) {
 	older := keyring(t, 1, 1)
 	version := func(text []byte) byte {
-		raw, err := encoding.DecodeString(string(text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := must(encoding.DecodeString(string(text)))
 		return raw[0]
 	}
 	named := older.Of([16]byte{1})

@@ -35,11 +35,7 @@ func keyring(tb testing.TB, sealing byte, ids ...byte) *Keyring {
 	for _, id := range ids {
 		keys = append(keys, key(id))
 	}
-	r, err := NewKeyring(key(sealing), keys...)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return r
+	return must(NewKeyring(key(sealing), keys...))
 }
 
 func admitted() node.Pass {
@@ -109,10 +105,7 @@ func TestWhatWasSealedOpens(t *testing.T) {
 func TestOutOfRangeTimesAreClamped(t *testing.T) {
 	r := keyring(t, 1, 1)
 	p := node.Pass{Room: shop, Arrival: time.Unix(-5, 0), LastPoll: time.Unix(1<<40, 0), Refresh: -time.Second}
-	got, err := r.Open(r.AppendSeal(nil, p, ""), shop, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(r.Open(r.AppendSeal(nil, p, ""), shop, ""))
 	long, err := r.Open(r.AppendSeal(nil, node.Pass{Room: shop, Refresh: 1<<63 - 1}, ""), shop, "")
 	if err != nil || long.Refresh != (refreshLimit-1)*time.Millisecond {
 		t.Errorf("the longest refresh interval became %v, %v", long.Refresh, err)
@@ -186,10 +179,7 @@ func TestForeignPassesAreRefused(t *testing.T) {
 	refused(t, r, text, shop, "shop.example.org")
 	refused(t, r, text, shop, "")
 
-	other, err := NewKeyring(Key{ID: 1, Secret: key(7).Secret})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must(NewKeyring(Key{ID: 1, Secret: key(7).Secret}))
 	refused(t, other, text, shop, shopHost)
 	refused(t, keyring(t, 2, 2), text, shop, shopHost)
 }
@@ -228,10 +218,7 @@ func TestKeyringRefusesEmptyKeys(t *testing.T) {
 func TestPassesOfARetiringKeyAreToBeReplaced(t *testing.T) {
 	old, now, next := key(1), key(2), key(3)
 	old.Retiring = true
-	r, err := NewKeyring(now, next, old)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(NewKeyring(now, next, old))
 	for id, want := range map[byte]bool{1: false, 2: true, 3: true} {
 		text := keyring(t, id, id).AppendSeal(nil, admitted(), shopHost)
 		p, as, err := r.OpenFrom(text, shop, shopHost, nil)
@@ -245,17 +232,10 @@ func TestPassesOfARetiringKeyAreToBeReplaced(t *testing.T) {
 func TestKeysOfOneNumberAreToldApart(t *testing.T) {
 	same := func(n byte) Key { return Key{ID: 9, Secret: key(n).Secret} }
 	both := func(sealing, other byte) *Keyring {
-		r, err := NewKeyring(same(sealing), same(other))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return r
+		return must(NewKeyring(same(sealing), same(other)))
 	}
 	first, second := both(1, 2), both(2, 1)
-	alone, err := NewKeyring(same(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	alone := must(NewKeyring(same(1)))
 	for _, r := range []*Keyring{first, second} {
 		text := r.AppendSeal(nil, admitted(), shopHost)
 		for _, by := range []*Keyring{first, second} {
@@ -388,35 +368,10 @@ func FuzzParseBody(f *testing.F) {
 	})
 }
 
-func BenchmarkSeal(b *testing.B) {
-	r := keyring(b, 1, 1)
-	p := admitted()
-	buf := make([]byte, 0, MaxSize)
-	b.ReportAllocs()
-	for b.Loop() {
-		buf = r.AppendSeal(buf[:0], p, shopHost)
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
 	}
-}
-
-func BenchmarkOpen(b *testing.B) {
-	r := keyring(b, 1, 1)
-	text := r.AppendSeal(nil, admitted(), shopHost)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Open(text, shop, shopHost); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkOpenForged(b *testing.B) {
-	r := keyring(b, 1, 1)
-	text := r.AppendSeal(nil, admitted(), shopHost)
-	text[40] ^= 1
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := r.Open(text, shop, shopHost); err == nil {
-			b.Fatal("opened")
-		}
-	}
+	return v
 }

@@ -3,7 +3,6 @@ package proof_test
 import (
 	"crypto/ed25519"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -25,20 +24,12 @@ func signer(tb testing.TB, change ...func(*proof.Config)) *proof.Signer {
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := proof.New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return must(proof.New(cfg))
 }
 
 func token(tb testing.TB, s *proof.Signer, sub proof.Subject, now time.Time) string {
 	tb.Helper()
-	t, err := s.Token(sub, now)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return t
+	return must(s.Token(sub, now))
 }
 
 func visitor(n int) proof.Subject {
@@ -47,15 +38,9 @@ func visitor(n int) proof.Subject {
 
 func TestATokenSaysWhoWasLetIn(t *testing.T) {
 	s := signer(t)
-	v, err := check.New(check.Config{Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key}, Room: "shop", Issuer: "https://ropeline.example"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must(check.New(check.Config{Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key}, Room: "shop", Issuer: "https://ropeline.example"}))
 	now := time.Now()
-	got, err := v.Check(t.Context(), token(t, s, visitor(3), now))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(v.Check(t.Context(), token(t, s, visitor(3), now)))
 	if got.Room != "shop" || got.Issuer != "https://ropeline.example" || got.Visitor != "AwAHAAAAAAAAAAAAAAAAAA" || got.ID == "" ||
 		!got.AdmittedAt.Equal(time.Unix(1_800_000_000, 0)) || got.IssuedAt.Unix() != now.Unix() || got.Expires.Sub(got.IssuedAt) != time.Minute {
 		t.Errorf("got %+v", got)
@@ -182,30 +167,10 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-func BenchmarkToken(b *testing.B) {
-	now := time.Now()
-	b.Run("kept", func(b *testing.B) {
-		s := signer(b)
-		token(b, s, visitor(1), now)
-		b.ReportAllocs()
-		for b.Loop() {
-			token(b, s, visitor(1), now)
-		}
-	})
-	b.Run("new", func(b *testing.B) {
-		s := signer(b)
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			token(b, s, visitor(n), now)
-		}
-	})
-}
-
-func BenchmarkSignAlone(b *testing.B) {
-	k := key("one", 1)
-	message := fmt.Appendf(nil, "%0300d", 7)
-	b.ReportAllocs()
-	for b.Loop() {
-		ed25519.Sign(k.Key, message)
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
 	}
+	return v
 }

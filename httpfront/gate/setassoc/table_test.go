@@ -159,22 +159,3 @@ func TestNewRefusesOtherSizes(t *testing.T) {
 		}()
 	}
 }
-
-func BenchmarkLock(b *testing.B) {
-	for _, bb := range []struct {
-		name string
-		keys uint64
-	}{{"found", 64}, {"evicting", math.MaxUint64}} {
-		b.Run(bb.name, func(b *testing.B) {
-			table := New[[6]uint64](1<<14, 4, 256)
-			n := uint64(0)
-			b.ReportAllocs()
-			for b.Loop() {
-				n++
-				s, mu := table.Lock(n % bb.keys * 0x9e3779b97f4a7c15)
-				s.Priority = int64(n)
-				mu.Unlock()
-			}
-		})
-	}
-}

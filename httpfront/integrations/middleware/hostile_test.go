@@ -24,10 +24,7 @@ func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n",
 	} {
-		c, err := net.Dial("tcp", srv.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(net.Dial("tcp", srv.Listener.Addr().String()))
 		if _, err := io.WriteString(c, request); err != nil {
 			t.Fatal(err)
 		}

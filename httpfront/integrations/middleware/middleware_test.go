@@ -54,11 +54,7 @@ func newGate(t *testing.T, cfg Config) *Gate {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	g, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return must(New(cfg))
 }
 
 func admit(w http.ResponseWriter, r *http.Request) {
@@ -85,25 +81,16 @@ func visit(t *testing.T, g *Gate, site http.HandlerFunc, r *http.Request) *http.
 	t.Helper()
 	srv := httptest.NewServer(g.Handler(site))
 	defer srv.Close()
-	u, err := url.Parse(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(url.Parse(srv.URL))
 	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", u.Host, ""
-	resp, err := srv.Client().Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(srv.Client().Do(r))
 	t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
 
 func bodyOf(t *testing.T, resp *http.Response) string {
 	t.Helper()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(io.ReadAll(resp.Body))
 	return string(b)
 }
 
@@ -224,23 +211,13 @@ func (closed) Route(host, path string) httpfront.Room { return closed{} }
 // notReady is a node's verdict listener while the node waits for the state of its site.
 func notReady(t *testing.T) *verdict.Server {
 	t.Helper()
-	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	keys := must(pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}}))
 	log, here := slog.New(slog.DiscardHandler), []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	front, err := httpfront.New(httpfront.Config{
+	front := must(httpfront.New(httpfront.Config{
 		Rooms: closed{}, Keys: keys, TrustedProxies: here, Logger: log,
 		Ready: func() error { return errors.New("waiting for the state of the site") },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := verdict.New(verdict.Config{Listener: httptest.NewUnstartedServer(nil).Listener, Judge: front, TrustedProxies: here, Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	}))
+	return must(verdict.New(verdict.Config{Listener: httptest.NewUnstartedServer(nil).Listener, Judge: front, TrustedProxies: here, Logger: log}))
 }
 
 // TestTheNextNodeIsAsked where one has no verdict, and nobody comes in if none has one,
@@ -356,4 +333,12 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

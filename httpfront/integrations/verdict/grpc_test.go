@@ -20,10 +20,7 @@ import (
 // dialGRPC returns a client of a server.
 func dialGRPC(t *testing.T, addr string) authv3.AuthorizationClient {
 	t.Helper()
-	conn, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials())))
 	t.Cleanup(func() { conn.Close() })
 	return authv3.NewAuthorizationClient(conn)
 }
@@ -73,10 +70,7 @@ func TestGRPCVerdicts(t *testing.T) {
 		code   int32
 	}{{admitted, 0}, {queued, 429}, {malformed, 431}, {unavailable, 429}} {
 		client := dialGRPC(t, serve(t, &fakeJudge{answer: c.answer}, "127.0.0.0/8"))
-		resp, err := client.Check(t.Context(), grpcQuestion(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(client.Check(t.Context(), grpcQuestion(nil)))
 		if (resp.GetStatus().GetCode() == int32(codes.OK)) != (c.code == 0) || int32(resp.GetDeniedResponse().GetStatus().GetCode()) != c.code {
 			t.Errorf("%v: got %v", c.answer.Outcome, resp)
 		}

@@ -106,10 +106,7 @@ var (
 // serve runs a server for a judge, and returns its address.
 func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	cfg := Config{
 		Listener: ln, Judge: j, TrustedProxies: []netip.Prefix{netip.MustParsePrefix(trusted)},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -117,10 +114,7 @@ func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) strin
 	for _, c := range change {
 		c(&cfg)
 	}
-	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(New(cfg))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -136,10 +130,7 @@ func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) strin
 // ask sends one request with fields given as name, value, name, value, ….
 func ask(t *testing.T, method, url string, fields ...string) (*http.Response, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(t.Context(), method, url, nil))
 	for i := 0; i < len(fields); i += 2 {
 		if fields[i] == "Host" {
 			req.Host = fields[i+1]
@@ -148,15 +139,9 @@ func ask(t *testing.T, method, url string, fields ...string) (*http.Response, st
 		req.Header.Add(fields[i], fields[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	resp, err := client.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(client.Do(req))
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := must(io.ReadAll(resp.Body))
 	return resp, string(body)
 }
 
@@ -267,10 +252,7 @@ func TestProofsReachTheProxy(t *testing.T) {
 				t.Errorf("%s: Envoy is to remove %q", d.path, remove)
 			}
 		}
-		resp, err := dialGRPC(t, addr).Check(t.Context(), grpcQuestion(nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(dialGRPC(t, addr).Check(t.Context(), grpcQuestion(nil)))
 		set, remove := resp.GetOkResponse().GetHeaders(), resp.GetOkResponse().GetHeadersToRemove()
 		if answer.Proof != "" && (len(set) != 1 || set[0].GetHeader().GetValue() != "a.b.c" || len(remove) != 0) ||
 			answer.Proof == "" && (len(set) != 0 || !slices.Equal(remove, []string{"Ropeline-Proof"})) {
@@ -312,10 +294,7 @@ func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
 		protocols := new(http.Protocols)
 		protocols.SetUnencryptedHTTP2(true)
 		client := &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: 10 * time.Second}
-		resp, err := client.Get("http://" + addr + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(client.Get("http://" + addr + "/readyz"))
 		resp.Body.Close()
 		client.CloseIdleConnections()
 		if resp.ProtoMajor != 2 || resp.StatusCode != c.code {
@@ -484,10 +463,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := transport.RoundTrip(req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(transport.RoundTrip(req))
 		defer resp.Body.Close()
 		io.Copy(io.Discard, resp.Body)
 		return reused
@@ -500,10 +476,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for range 3 * conns {
-		c, err := stranger.Dial("tcp", base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(stranger.Dial("tcp", base))
 		defer c.Close()
 		io.WriteString(c, "GET /readyz HTTP/1.1\r\n") // and no more
 	}
@@ -513,10 +486,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 	}
 	for range 3 * conns { // its own that ask nothing
-		c, err := net.Dial("tcp", base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(net.Dial("tcp", base))
 		defer c.Close()
 	}
 	ask(&http.Transport{DisableKeepAlives: true})
@@ -546,10 +516,7 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 			done <- err
 		}()
 		<-asked
-		c, err := net.Dial("tcp", base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(net.Dial("tcp", base))
 		c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: a connection beyond the bound: %v", name, err)
@@ -564,19 +531,13 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 
 // TestAQuestionUnderWayIsAnsweredAtTheEnd of a server that takes no more of them.
 func TestAQuestionUnderWayIsAnsweredAtTheEnd(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	asked, answer, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
-	s, err := New(Config{
+	s := must(New(Config{
 		Listener: ln, Judge: &fakeJudge{}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Ready:  func() error { close(asked); <-answer; return nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	ctx, end := context.WithCancel(t.Context())
 	go func() { done <- s.Run(ctx) }()
 	go func() {
@@ -602,4 +563,12 @@ func TestAQuestionUnderWayIsAnsweredAtTheEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

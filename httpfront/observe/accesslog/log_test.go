@@ -316,13 +316,3 @@ func TestConfigIsChecked(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkWrite(b *testing.B) {
-	l := newLog(b, Config{Path: filepath.Join(b.TempDir(), "log")})
-	e := someEntry()
-	b.ReportAllocs()
-	for b.Loop() {
-		l.Write(e)
-		l.buf = l.buf[:0]
-	}
-}

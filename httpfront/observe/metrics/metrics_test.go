@@ -73,11 +73,7 @@ var notShown = strings.Fields(`
 	Origins.Origins.Weight Origins.Origins.Reason Origins.Origins.Until Origins.Origins.LastFailure.Text Certificates.Source`)
 
 func metricsOf(t testing.TB, s *Sample) *Metrics {
-	m, err := New(func() Sample { return *s })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return must(New(func() Sample { return *s }))
 }
 
 func (m *Metrics) text(t *testing.T) string {
@@ -158,10 +154,7 @@ func TestTableIsWhatIsShown(t *testing.T) {
 	s := filled(7)
 	m := metricsOf(t, &s)
 	m.Requests().Record(crdt.RoomID{}, Admitted, time.Second)
-	shown, err := m.registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
+	shown := must(m.registry.Gather())
 	table, process := map[string]Metric{}, slices.Clone(processNames)
 	for _, metric := range Table() {
 		table[metric.Name] = metric
@@ -200,10 +193,7 @@ func TestTableIsWhatIsShown(t *testing.T) {
 // TestNamesKeepToConventions runs Prometheus' own check, and holds names to their units.
 func TestNamesKeepToConventions(t *testing.T) {
 	s := filled(7)
-	problems, err := testutil.GatherAndLint(metricsOf(t, &s).registry)
-	if err != nil {
-		t.Fatal(err)
-	}
+	problems := must(testutil.GatherAndLint(metricsOf(t, &s).registry))
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -315,10 +305,7 @@ func markdown() string {
 
 // TestDocsHaveTheTable holds docs/metrics.md to the code; -update writes it.
 func TestDocsHaveTheTable(t *testing.T) {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(page))
 	head, rest, found := strings.Cut(string(text), markBegin)
 	table, tail, ended := strings.Cut(rest, markEnd)
 	if !found || !ended {
@@ -353,11 +340,16 @@ func TestNamesForDeploy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile(namesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(os.ReadFile(namesFile))
 	if string(got) != string(want) {
 		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", namesFile)
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -30,10 +30,7 @@ var (
 // readCLDR returns the facts by tag, and of which counts they have the units.
 func readCLDR(t *testing.T) (languages map[Tag]cldrFacts, counts []int) {
 	t.Helper()
-	src, err := os.ReadFile("testdata/cldr.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must(os.ReadFile("testdata/cldr.json"))
 	var all struct {
 		Counts    []int                `json:"counts"`
 		Languages map[string]cldrFacts `json:"languages"`
@@ -177,10 +174,7 @@ func TestClocksAreThoseOfCLDR(t *testing.T) {
 			all = own
 		}
 		for i, want := range all {
-			at, err := time.Parse(time.TimeOnly, cldrTimes[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			at := must(time.Parse(time.TimeOnly, cldrTimes[i]))
 			got := string(l.AppendClock(nil, at))
 			if spaceless(got) != spaceless(want)+"UTC" {
 				t.Errorf("%s: %s: got %q, want %q", l.Tag(), cldrTimes[i], got, want)

@@ -24,10 +24,7 @@ func TestGolden(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(name))
 	if got == string(want) {
 		return
 	}

@@ -48,10 +48,7 @@ func TestAllLanguagesAreThere(t *testing.T) {
 
 // TestAllLanguagesAreDocumented reads the table that operators read.
 func TestAllLanguagesAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/languages.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("../../../docs/languages.md"))
 	for _, l := range All() {
 		if !strings.Contains(string(page), "| `"+l.Tag()+"` |") {
 			t.Errorf("docs/languages.md has no %s", l.Tag())
@@ -167,18 +164,12 @@ func TestTextsDiffer(t *testing.T) {
 func TestNoTextIsDead(t *testing.T) {
 	var src strings.Builder
 	for _, pattern := range []string{"../../*.go", "../*.go", "*.go"} {
-		names, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		names := must(filepath.Glob(pattern))
 		for _, name := range names {
 			if strings.HasSuffix(name, "_test.go") || name == "texts.go" {
 				continue
 			}
-			text, err := os.ReadFile(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must(os.ReadFile(name))
 			src.Write(text)
 		}
 	}
@@ -192,4 +183,12 @@ func TestNoTextIsDead(t *testing.T) {
 			t.Errorf("%s is shown by nothing", constant)
 		}
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

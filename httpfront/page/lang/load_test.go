@@ -11,15 +11,12 @@ import (
 func loadInstead(t *testing.T, tag Tag, part, instead string) error {
 	t.Helper()
 	name := "texts/" + tag + ".json"
-	src, err := files.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	src := must(files.ReadFile(name))
 	if strings.Count(string(src), part) != 1 {
 		t.Fatalf("%s does not have %s once", name, part)
 	}
 	changed := strings.Replace(string(src), part, instead, 1)
-	_, _, err = load(fstest.MapFS{name: {Data: []byte(changed)}})
+	_, _, err := load(fstest.MapFS{name: {Data: []byte(changed)}})
 	return err
 }
 

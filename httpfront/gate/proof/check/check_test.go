@@ -37,33 +37,16 @@ func verifier(tb testing.TB, change ...func(*Config)) *Verifier {
 	for _, c := range change {
 		c(&cfg)
 	}
-	v, err := New(cfg)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return v
+	return must(New(cfg))
 }
 
 // sign signs claims as they are, with a type.
 func sign(tb testing.TB, alg jose.SignatureAlgorithm, k any, id, kind string, claims map[string]any) string {
 	tb.Helper()
-	s, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, (&jose.SignerOptions{}).WithType(jose.ContentType(kind)))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	signed, err := s.Sign(payload)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	token, err := signed.CompactSerialize()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return token
+	s := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, (&jose.SignerOptions{}).WithType(jose.ContentType(kind))))
+	payload := must(json.Marshal(claims))
+	signed := must(s.Sign(payload))
+	return must(signed.CompactSerialize())
 }
 
 // good returns claims that are taken, and changes them.
@@ -161,10 +144,7 @@ func (s *keyServer) publish(t *testing.T, keys ...proof.PrivateKey) {
 	for _, k := range keys {
 		public = append(public, k.Public())
 	}
-	set, err := proof.JWKS(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must(proof.JWKS(public))
 	s.keys.Store(&set)
 }
 
@@ -364,4 +344,12 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q is taken", token)
 		}
 	})
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

@@ -23,30 +23,18 @@ func visit(t *testing.T, cfg middleware.Config, node http.HandlerFunc, site fast
 	n := httptest.NewServer(node)
 	defer n.Close()
 	cfg.Nodes, cfg.Logger = []string{n.URL}, slog.New(slog.DiscardHandler)
-	g, err := middleware.New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(middleware.New(cfg))
 	ln := fasthttputil.NewInmemoryListener()
 	srv := &fasthttp.Server{Handler: Handler(g, site)}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
-	conn, err := ln.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must(ln.Dial())
 	if _, err := io.WriteString(conn, request); err != nil {
 		t.Fatal(err)
 	}
 	method, _, _ := strings.Cut(request, " ")
-	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method}))
+	body := must(io.ReadAll(resp.Body))
 	conn.Close()
 	ln.Close()
 	if err := <-ended; err != nil {
@@ -221,4 +209,12 @@ func TestOnlyWebSocketsAreUpgraded(t *testing.T) {
 			}
 		}, "GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nClient-IP: 203.0.113.66\r\nX-A: b\r\n"+fields+"\r\n")
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
