@@ -15,7 +15,7 @@ import (
 func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 	// The node has not answered when the program notices.
 	n := newNode(t, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	g := newGate(t, Config{Nodes: []string{n.URL}, Open: true})
+	g := newGate(Config{Nodes: []string{n.URL}, Open: true})
 	srv := httptest.NewServer(g.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("the site serves %s", r.Method)
 	})))
@@ -25,9 +25,7 @@ func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n",
 	} {
 		c := must(net.Dial("tcp", srv.Listener.Addr().String()))
-		if _, err := io.WriteString(c, request); err != nil {
-			t.Fatal(err)
-		}
+		must(io.WriteString(c, request))
 		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
@@ -42,36 +40,33 @@ func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 // TestWhatNoNodeTakesIsRefused, and is not taken for nodes that are down.
 func TestWhatNoNodeTakesIsRefused(t *testing.T) {
 	n := newNode(t, admit)
-	g := newGate(t, Config{Nodes: []string{n.URL}, Open: true})
+	g := newGate(Config{Nodes: []string{n.URL}, Open: true})
 	fit := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http", For: "192.0.2.1"}
-	with := func(change func(q *Question)) Question {
-		q := fit
-		q.Header = http.Header{}
-		change(&q)
-		return q
+	many := http.Header{}
+	for i := range fieldsMax / 10 {
+		many[fmt.Sprint("X-", i)] = []string{"b"}
 	}
 	for name, c := range map[string]struct {
-		q    Question
-		code int
+		change func(q *Question)
+		code   int
 	}{
-		"a name with a space":         {with(func(q *Question) { q.Header["X A"] = []string{"b"} }), 400},
-		"a name of control bytes":     {with(func(q *Question) { q.Header["\x01"] = []string{"b"} }), 400},
-		"a value with a control byte": {with(func(q *Question) { q.Header["X-A"] = []string{"b", "\x01"} }), 400},
-		"a value with DEL":            {with(func(q *Question) { q.Header["Cookie"] = []string{"a=\x7f"} }), 400},
-		"a value with a line break":   {with(func(q *Question) { q.Header["X-A"] = []string{"b\r\nX-B: c"} }), 400},
-		"such a path":                 {with(func(q *Question) { q.Target = "/\x01" }), 400},
-		"a path that is a host":       {with(func(q *Question) { q.Target = "//shop.example/tickets" }), 400},
-		"such a method":               {with(func(q *Question) { q.Method = "G\nT" }), 400},
-		"such a host":                 {with(func(q *Question) { q.Host = "shop\x00.example" }), 400},
-		"a large field":               {with(func(q *Question) { q.Header["X-A"] = []string{strings.Repeat("b", fieldsMax)} }), 431},
-		"a long path":                 {with(func(q *Question) { q.Target = "/" + strings.Repeat("b", fieldsMax) }), 431},
-		"many fields": {with(func(q *Question) {
-			for i := range fieldsMax / 10 {
-				q.Header[fmt.Sprint("X-", i)] = []string{"b"}
-			}
-		}), 431},
+		"a name with a space":         {func(q *Question) { q.Header["X A"] = []string{"b"} }, 400},
+		"a name of control bytes":     {func(q *Question) { q.Header["\x01"] = []string{"b"} }, 400},
+		"a value with a control byte": {func(q *Question) { q.Header["X-A"] = []string{"b", "\x01"} }, 400},
+		"a value with DEL":            {func(q *Question) { q.Header["Cookie"] = []string{"a=\x7f"} }, 400},
+		"a value with a line break":   {func(q *Question) { q.Header["X-A"] = []string{"b\r\nX-B: c"} }, 400},
+		"such a path":                 {func(q *Question) { q.Target = "/\x01" }, 400},
+		"a path that is a host":       {func(q *Question) { q.Target = "//shop.example/tickets" }, 400},
+		"such a method":               {func(q *Question) { q.Method = "G\nT" }, 400},
+		"such a host":                 {func(q *Question) { q.Host = "shop\x00.example" }, 400},
+		"a large field":               {func(q *Question) { q.Header["X-A"] = []string{strings.Repeat("b", fieldsMax)} }, 431},
+		"a long path":                 {func(q *Question) { q.Target = "/" + strings.Repeat("b", fieldsMax) }, 431},
+		"many fields":                 {func(q *Question) { q.Header = many }, 431},
 	} {
-		v := g.Ask(t.Context(), c.q)
+		q := fit
+		q.Header = http.Header{}
+		c.change(&q)
+		v := g.Ask(t.Context(), q)
 		if v.Admitted || v.Code != c.code || v.Header.Get("Ropeline-State") != "refused" || len(v.Body) == 0 {
 			t.Errorf("%s: %+v", name, v)
 		}
@@ -79,8 +74,8 @@ func TestWhatNoNodeTakesIsRefused(t *testing.T) {
 	if asked := n.asked(); len(asked) != 0 {
 		t.Errorf("the node was asked %d times", len(asked))
 	}
-	high := with(func(q *Question) { q.Header["X-A"] = []string{"\xff\t"} })
-	if v := g.Ask(t.Context(), high); !v.Admitted || v.Cookie == "" {
+	fit.Header = http.Header{"X-A": {"\xff\t"}}
+	if v := g.Ask(t.Context(), fit); !v.Admitted || v.Cookie == "" {
 		t.Errorf("of what a field may hold: %+v", v)
 	}
 }
@@ -89,16 +84,12 @@ func TestWhatNoNodeTakesIsRefused(t *testing.T) {
 func TestNobodyChoosesTheirRoom(t *testing.T) {
 	for _, trusts := range []bool{false, true} {
 		n := newNode(t, admit)
-		r := httptest.NewRequest(http.MethodGet, "http://shop.example/", nil)
-		r.Header.Set("X-Forwarded-Host", "free.example")
-		r.Header.Set("X-Forwarded-For", "192.0.2.9")
-		visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: trusts}), func(_ http.ResponseWriter, r *http.Request) {
+		r := get("http://shop.example/", "X-Forwarded-Host", "free.example", "X-Forwarded-For", "192.0.2.9")
+		visit(newGate(Config{Nodes: []string{n.URL}, TrustForwarded: trusts}), func(_ http.ResponseWriter, r *http.Request) {
 			if r.Host != "shop.example" {
 				t.Errorf("trusting %v: the site serves %s", trusts, r.Host)
 			}
 		}, r)
-		if got := n.asked()[0].Header.Get("X-Forwarded-Host"); got != "shop.example" {
-			t.Errorf("trusting %v: the node is asked about %s", trusts, got)
-		}
+		expectFields(t, fmt.Sprint("to the node, trusting ", trusts), n.asked()[0].Header, "X-Forwarded-Host", "shop.example")
 	}
 }

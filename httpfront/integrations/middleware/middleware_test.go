@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,11 +48,11 @@ func newNode(t *testing.T, answer http.HandlerFunc) *node {
 	return n
 }
 
-func newGate(t *testing.T, cfg Config) *Gate {
-	t.Helper()
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+// gate asks a node, and lets nobody in without it.
+func (n *node) gate() *Gate { return newGate(Config{Nodes: []string{n.URL}}) }
+
+func newGate(cfg Config) *Gate {
+	cfg.Logger = slog.New(slog.DiscardHandler)
 	return must(New(cfg))
 }
 
@@ -76,36 +75,44 @@ func hold(w http.ResponseWriter, r *http.Request) {
 
 func silence(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// visit sends a request through a gate to a site.
-func visit(t *testing.T, g *Gate, site http.HandlerFunc, r *http.Request) *http.Response {
-	t.Helper()
-	srv := httptest.NewServer(g.Handler(site))
-	defer srv.Close()
-	u := must(url.Parse(srv.URL))
-	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", u.Host, ""
-	resp := must(srv.Client().Do(r))
-	t.Cleanup(func() { resp.Body.Close() })
-	return resp
+func get(target string, fields ...string) *http.Request {
+	return with(httptest.NewRequest(http.MethodGet, target, nil), fields...)
 }
 
-func bodyOf(t *testing.T, resp *http.Response) string {
+// with adds fields to a request, given as name, value, name, value, ….
+func with(r *http.Request, fields ...string) *http.Request {
+	for i := 0; i < len(fields); i += 2 {
+		r.Header.Add(fields[i], fields[i+1])
+	}
+	return r
+}
+
+// visit sends a request through a gate to a site.
+func visit(g *Gate, site http.HandlerFunc, r *http.Request) (resp *http.Response, body string) {
+	srv := httptest.NewServer(g.Handler(site))
+	defer srv.Close()
+	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", srv.Listener.Addr().String(), ""
+	resp = must(srv.Client().Do(r))
+	defer resp.Body.Close()
+	return resp, string(must(io.ReadAll(resp.Body)))
+}
+
+// expectFields takes names and values; those of several fields of a name are joined by " and ".
+func expectFields(t *testing.T, what string, h http.Header, want ...string) {
 	t.Helper()
-	b := must(io.ReadAll(resp.Body))
-	return string(b)
+	for i := 0; i < len(want); i += 2 {
+		if got := strings.Join(h.Values(want[i]), " and "); got != want[i+1] {
+			t.Errorf("%s: %s is %q, want %q", what, want[i], got, want[i+1])
+		}
+	}
 }
 
 func TestWhoIsLetInIsServed(t *testing.T) {
 	n := newNode(t, admit)
-	r := httptest.NewRequest(http.MethodPut, "http://shop.example/a%2Fb?c=d", strings.NewReader("content"))
-	r.Header.Set("Ropeline-Proof", "made up")
-	r.Header.Set("Cookie", "ropeline=mine; basket=7")
-	r.Header.Set("X-Forwarded-For", "192.0.2.9")
-	r.Header.Set("X-Forwarded-Proto", "https")
-	r.Header.Set("Forwarded", "for=192.0.2.9")
-	resp := visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(w http.ResponseWriter, r *http.Request) {
-		if got := r.Header.Values("Ropeline-Proof"); !slices.Equal(got, []string{"proof"}) {
-			t.Errorf("the site gets the proofs %q", got)
-		}
+	r := with(httptest.NewRequest(http.MethodPut, "http://shop.example/a%2Fb?c=d", strings.NewReader("content")), "Ropeline-Proof", "made up",
+		"Cookie", "ropeline=mine; basket=7", "X-Forwarded-For", "192.0.2.9", "X-Forwarded-Proto", "https", "Forwarded", "for=192.0.2.9")
+	resp, body := visit(n.gate(), func(w http.ResponseWriter, r *http.Request) {
+		expectFields(t, "to the site", r.Header, "Ropeline-Proof", "proof")
 		if b, _ := io.ReadAll(r.Body); string(b) != "content" {
 			t.Errorf("the site gets the body %q", b)
 		}
@@ -113,28 +120,17 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 		w.Header().Set("Set-Cookie", "basket=8")
 		io.WriteString(w, "goods")
 	}, r)
-	if got := bodyOf(t, resp); resp.StatusCode != http.StatusOK || got != "goods" {
-		t.Errorf("code %d, %q", resp.StatusCode, got)
+	if resp.StatusCode != http.StatusOK || body != "goods" {
+		t.Errorf("code %d, %q", resp.StatusCode, body)
 	}
-	if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"basket=8", "ropeline=pass; Path=/"}) {
-		t.Errorf("cookies %q", got)
-	}
-	if got := resp.Header.Values("Cache-Control"); !slices.Equal(got, []string{"private, no-store"}) {
-		t.Errorf("Cache-Control %q of an answer with a pass", got)
-	}
+	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, no-store")
 	if len(n.asked()) != 1 {
 		t.Fatalf("the node was asked %d times", len(n.asked()))
 	}
 	q := n.asked()[0]
-	for name, want := range map[string]string{
-		"X-Forwarded-Method": "PUT", "X-Forwarded-Uri": "/a%2Fb?c=d", "X-Forwarded-Host": "shop.example",
-		"X-Forwarded-Proto": "http", "X-Forwarded-For": "127.0.0.1", "Forwarded": "", "Ropeline-Proof": "",
-		"Cookie": "ropeline=mine; basket=7", "Content-Length": "",
-	} {
-		if got := strings.Join(q.Header.Values(name), " and "); got != want {
-			t.Errorf("%s is %q to the node, want %q", name, got, want)
-		}
-	}
+	expectFields(t, "to the node", q.Header, "X-Forwarded-Method", "PUT", "X-Forwarded-Uri", "/a%2Fb?c=d", "X-Forwarded-Host", "shop.example",
+		"X-Forwarded-Proto", "http", "X-Forwarded-For", "127.0.0.1", "Forwarded", "", "Ropeline-Proof", "",
+		"Cookie", "ropeline=mine; basket=7", "Content-Length", "")
 	if q.Method != http.MethodGet || q.URL.Path != "/forward" || q.ContentLength > 0 {
 		t.Errorf("the node was asked %s %s with %d bytes", q.Method, q.URL, q.ContentLength)
 	}
@@ -143,15 +139,13 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 // TestAnswersWithoutAPassAreTheSites: caches may keep them as the site says.
 func TestAnswersWithoutAPassAreTheSites(t *testing.T) {
 	n := newNode(t, func(w http.ResponseWriter, r *http.Request) {})
-	resp := visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(w http.ResponseWriter, r *http.Request) {
+	resp, _ := visit(n.gate(), func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := r.Header["Ropeline-Proof"]; ok {
 			t.Error("a proof that nobody made")
 		}
 		w.Header().Set("Cache-Control", "public, max-age=60")
-	}, httptest.NewRequest(http.MethodGet, "/", nil))
-	if got := resp.Header.Get("Cache-Control"); got != "public, max-age=60" || len(resp.Header.Values("Set-Cookie")) > 0 {
-		t.Errorf("Cache-Control %q, cookies %q", got, resp.Header.Values("Set-Cookie"))
-	}
+	}, get("/"))
+	expectFields(t, "the answer", resp.Header, "Cache-Control", "public, max-age=60", "Set-Cookie", "")
 }
 
 // answers are the ways in which a site writes an answer.
@@ -170,35 +164,25 @@ var answers = map[string]http.HandlerFunc{
 
 // TestThePassIsInEveryAnswer of a site, however it is written.
 func TestThePassIsInEveryAnswer(t *testing.T) {
-	n := newNode(t, admit)
-	g := newGate(t, Config{Nodes: []string{n.URL}})
+	g := newNode(t, admit).gate()
 	sites := maps.Clone(answers)
 	sites["fields removed"] = func(w http.ResponseWriter, _ *http.Request) { clear(w.Header()); io.WriteString(w, "x") }
 	for name, site := range sites {
-		resp := visit(t, g, site, httptest.NewRequest(http.MethodGet, "/", nil))
-		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=pass; Path=/"}) {
-			t.Errorf("%s: cookies %q", name, got)
-		}
+		resp, _ := visit(g, site, get("/"))
+		expectFields(t, name, resp.Header, "Set-Cookie", "ropeline=pass; Path=/")
 	}
 }
 
 func TestWhoHasToWaitIsShownThePage(t *testing.T) {
-	n := newNode(t, hold)
-	g := newGate(t, Config{Nodes: []string{n.URL}})
+	g := newNode(t, hold).gate()
 	site := func(http.ResponseWriter, *http.Request) { t.Error("the site was asked") }
-	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
-		resp := visit(t, g, site, httptest.NewRequest(method, "/", nil))
-		want := "<!doctype html>wait</html>"
-		if method == http.MethodHead {
-			want = ""
+	const page = "<!doctype html>wait</html>"
+	for method, want := range map[string]string{http.MethodGet: page, http.MethodHead: "", http.MethodPost: page} {
+		resp, body := visit(g, site, httptest.NewRequest(method, "/", nil))
+		if resp.StatusCode != http.StatusTooManyRequests || body != want {
+			t.Errorf("%s: code %d, %q", method, resp.StatusCode, body)
 		}
-		if got := bodyOf(t, resp); resp.StatusCode != http.StatusTooManyRequests || got != want {
-			t.Errorf("%s: code %d, %q", method, resp.StatusCode, got)
-		}
-		h := resp.Header
-		if h.Get("Set-Cookie") != "ropeline=waiting; Path=/" || h.Get("Refresh") != "20" || h.Get("Cache-Control") != "private, no-store" || h.Get("X-Hop") != "" {
-			t.Errorf("%s: fields %v", method, h)
-		}
+		expectFields(t, method, resp.Header, "Set-Cookie", "ropeline=waiting; Path=/", "Refresh", "20", "Cache-Control", "private, no-store", "X-Hop", "")
 	}
 }
 
@@ -209,8 +193,7 @@ func (closed) Settings() *room.Settings               { return &room.Settings{Na
 func (closed) Route(host, path string) httpfront.Room { return closed{} }
 
 // notReady is a node's verdict listener while the node waits for the state of its site.
-func notReady(t *testing.T) *verdict.Server {
-	t.Helper()
+func notReady() *verdict.Server {
 	keys := must(pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}}))
 	log, here := slog.New(slog.DiscardHandler), []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	front := must(httpfront.New(httpfront.Config{
@@ -224,7 +207,7 @@ func notReady(t *testing.T) *verdict.Server {
 // unless the program wants it so.
 func TestTheNextNodeIsAsked(t *testing.T) {
 	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
-	starting := notReady(t).ServeHTTP
+	starting := notReady().ServeHTTP
 	strange := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
 	endless := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429); w.Write(make([]byte, maxAnswer+1)) }
 	late := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
@@ -235,15 +218,15 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 	} {
 		bad := newNode(t, answer)
 		cfg := Config{Nodes: []string{bad.URL, good.URL + "/"}, Timeout: time.Second}
-		if v := newGate(t, cfg).Ask(t.Context(), q); !v.Admitted || v.Cookie == "" {
+		if v := newGate(cfg).Ask(t.Context(), q); !v.Admitted || v.Cookie == "" {
 			t.Errorf("one that %s is not passed over: %+v", name, v)
 		}
 		cfg.Nodes = cfg.Nodes[:1]
-		if v := newGate(t, cfg).Ask(t.Context(), q); v.Admitted || v.Code != 503 || v.Header.Get("Retry-After") != "5" {
+		if v := newGate(cfg).Ask(t.Context(), q); v.Admitted || v.Code != 503 || v.Header.Get("Retry-After") != "5" {
 			t.Errorf("with one that %s: %+v", name, v)
 		}
 		cfg.Open = true
-		if v := newGate(t, cfg).Ask(t.Context(), q); v.Admitted != (name != "does not trust us") || v.Proof != "" {
+		if v := newGate(cfg).Ask(t.Context(), q); v.Admitted != (name != "does not trust us") || v.Proof != "" {
 			t.Errorf("with one that %s, though the program is open: %+v", name, v)
 		}
 	}
@@ -251,7 +234,7 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 	cancel(errors.New("the visitor has gone"))
 	asked := len(good.asked())
 	for _, open := range []bool{false, true} {
-		if v := newGate(t, Config{Nodes: []string{good.URL}, Open: open}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
+		if v := newGate(Config{Nodes: []string{good.URL}, Open: open}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
 			t.Errorf("open %v, of a visitor who has gone: %+v", open, v)
 		}
 	}
@@ -293,7 +276,7 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 					r.Header[name] = values
 				}
 			}
-			visit(t, newGate(t, Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), func(http.ResponseWriter, *http.Request) {}, r)
+			visit(newGate(Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), answers["nothing"], r)
 			h := n.asked()[0].Header
 			if got := (told{h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"]}); !reflect.DeepEqual(got, c.node) {
 				t.Errorf("the node is told %q, want %q", got, c.node)
@@ -306,11 +289,10 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 	for trusts, want := range map[bool]string{false: "", true: "CH"} {
 		n := newNode(t, admit)
-		g := newGate(t, Config{Nodes: []string{n.URL}, CountryHeader: "CF-IPCountry", TrustForwarded: trusts})
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		g := newGate(Config{Nodes: []string{n.URL}, CountryHeader: "CF-IPCountry", TrustForwarded: trusts})
+		r := get("/", "CF-IPCountry", "CH")
 		r.Header["cf-ipcountry"] = []string{"CH"} // as a handler in front may leave it
-		r.Header.Set("CF-IPCountry", "CH")
-		visit(t, g, func(http.ResponseWriter, *http.Request) {}, r)
+		visit(g, answers["nothing"], r)
 		if got := n.asked()[0].Header.Get("CF-IPCountry"); got != want {
 			t.Errorf("trusting %v: the node is told %q, want %q", trusts, got, want)
 		}
@@ -318,17 +300,12 @@ func TestNobodyChoosesTheirOwnCountry(t *testing.T) {
 }
 
 func TestNewRefuses(t *testing.T) {
-	for _, cfg := range []Config{
-		{},
-		{Nodes: []string{""}},
-		{Nodes: []string{"127.0.0.1:9081"}},
-		{Nodes: []string{"ftp://127.0.0.1:9081"}},
-		{Nodes: []string{"http://127.0.0.1:9081/nginx"}},
-		{Nodes: []string{"http://127.0.0.1:9081?x=y"}},
-		{Nodes: []string{"http://127.0.0.1:9081", "http://"}},
-		{Nodes: []string{"http://127.0.0.1:9081"}, Timeout: -1},
-		{Nodes: []string{"http://127.0.0.1:9081"}, TrustForwardedHost: true},
-	} {
+	const good = "http://127.0.0.1:9081"
+	cfgs := []Config{{}, {Nodes: []string{good}, Timeout: -1}, {Nodes: []string{good}, TrustForwardedHost: true}, {Nodes: []string{good, "http://"}}}
+	for _, node := range []string{"", "127.0.0.1:9081", "ftp://127.0.0.1:9081", good + "/nginx", good + "?x=y"} {
+		cfgs = append(cfgs, Config{Nodes: []string{node}})
+	}
+	for _, cfg := range cfgs {
 		if _, err := New(cfg); err == nil || !strings.HasPrefix(err.Error(), "ropeline: ") {
 			t.Errorf("%+v: %v", cfg, err)
 		}

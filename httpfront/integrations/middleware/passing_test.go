@@ -1,9 +1,9 @@
 package middleware
 
 import (
+	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -26,7 +26,7 @@ func revoker(code int) http.HandlerFunc {
 // TestTheSiteEndsSessions, however it writes its answer, and visitors see nothing of it.
 func TestTheSiteEndsSessions(t *testing.T) {
 	n := newNode(t, revoker(http.StatusNoContent))
-	g := newGate(t, Config{Nodes: []string{n.URL}})
+	g := n.gate()
 	sites := map[string]http.HandlerFunc{
 		"in a spelling of its own": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header()["cf-waiting-room-command"] = []string{"a, REVOKE"}
@@ -40,33 +40,21 @@ func TestTheSiteEndsSessions(t *testing.T) {
 	}
 	for name, site := range sites {
 		before := len(n.asked())
-		r := httptest.NewRequest(http.MethodGet, "http://shop.example/cart?a=b", nil)
-		r.Header.Set("Cookie", "ropeline=waited; a=b")
-		resp := visit(t, g, site, r)
-		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=; Path=/; Max-Age=0"}) {
-			t.Errorf("%s: cookies %q", name, got)
-		}
-		if resp.Header.Get("Ropeline-Command") != "" || resp.Header.Get("Cf-Waiting-Room-Command") != "" {
-			t.Errorf("%s: the visitor sees %v", name, resp.Header)
-		}
+		resp, _ := visit(g, site, get("http://shop.example/cart?a=b", "Cookie", "ropeline=waited; a=b"))
+		expectFields(t, name, resp.Header, "Set-Cookie", "ropeline=; Path=/; Max-Age=0", "Ropeline-Command", "", "Cf-Waiting-Room-Command", "")
 		asked := n.asked()[before:]
 		if len(asked) != 2 || asked[1].Method != http.MethodPost || asked[1].URL.Path != "/revoke" {
 			t.Fatalf("%s: the node was asked %d times", name, len(asked))
 		}
-		for field, want := range map[string]string{
-			"Cookie": "ropeline=pass", "X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "http", "X-Forwarded-Uri": "/cart?a=b",
-		} {
-			if got := strings.Join(asked[1].Header.Values(field), " and "); got != want {
-				t.Errorf("%s: %s is %q to the node, want %q", name, field, got, want)
-			}
-		}
+		expectFields(t, name+", to the node", asked[1].Header, "Cookie", "ropeline=pass", "X-Forwarded-Host", "shop.example",
+			"X-Forwarded-Proto", "http", "X-Forwarded-Uri", "/cart?a=b")
 	}
 }
 
 // TestCommandsThatDoNotCount reach nobody either.
 func TestCommandsThatDoNotCount(t *testing.T) {
 	n := newNode(t, revoker(http.StatusForbidden))
-	g := newGate(t, Config{Nodes: []string{n.URL}})
+	g := n.gate()
 	for name, c := range map[string]struct {
 		asked int
 		site  http.HandlerFunc
@@ -86,16 +74,13 @@ func TestCommandsThatDoNotCount(t *testing.T) {
 		}},
 	} {
 		before := len(n.asked())
-		resp := visit(t, g, c.site, httptest.NewRequest(http.MethodGet, "/", nil))
-		bodyOf(t, resp)
-		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"ropeline=pass; Path=/"}) {
-			t.Errorf("%s: cookies %q", name, got)
+		resp, _ := visit(g, c.site, get("/"))
+		expectFields(t, name, resp.Header, "Set-Cookie", "ropeline=pass; Path=/", "Ropeline-Command", "")
+		if _, ok := resp.Trailer["Ropeline-Command"]; ok {
+			t.Errorf("%s: the visitor sees %v", name, resp.Trailer)
 		}
-		if _, ok := resp.Trailer["Ropeline-Command"]; ok || resp.Header.Get("Ropeline-Command") != "" {
-			t.Errorf("%s: the visitor sees %v and %v", name, resp.Header, resp.Trailer)
-		}
-		if strings.HasPrefix(name, "a trailer") && resp.Trailer.Get("X-Sum") != "1" {
-			t.Errorf("%s: the site's own is gone: %v", name, resp.Trailer)
+		if strings.HasPrefix(name, "a trailer") {
+			expectFields(t, name, resp.Trailer, "X-Sum", "1") // the site's own
 		}
 		if got := len(n.asked()) - before; got != c.asked {
 			t.Errorf("%s: the node was asked %d times, want %d", name, got, c.asked)
@@ -112,7 +97,7 @@ func TestTheNodeThatLetSomebodyInIsAskedFirst(t *testing.T) {
 		}
 	})
 	other := newNode(t, revoker(http.StatusNoContent))
-	g := newGate(t, Config{Nodes: []string{down.URL, bare.URL, other.URL}})
+	g := newGate(Config{Nodes: []string{down.URL, bare.URL, other.URL}})
 	q := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http", Header: http.Header{"Cookie": {"ropeline=mine"}}}
 	v := g.Ask(t.Context(), q)
 	if !v.Admitted {
@@ -136,9 +121,9 @@ func TestTheNodeThatLetSomebodyInIsAskedFirst(t *testing.T) {
 // TestPassesDoNotReachTheSite, which could leak them.
 func TestPassesDoNotReachTheSite(t *testing.T) {
 	n := newNode(t, admit)
-	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r := get("/")
 	r.Header["Cookie"] = []string{"a=b; __Host-ropeline=secret", "ropeline_shop=secret", "c=d"}
-	visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(_ http.ResponseWriter, r *http.Request) {
+	visit(n.gate(), func(_ http.ResponseWriter, r *http.Request) {
 		if got := r.Header["Cookie"]; !slices.Equal(got, []string{"a=b", "c=d"}) && !slices.Equal(got, []string{"a=b; c=d"}) {
 			t.Errorf("the site gets the cookies %q", got)
 		}
@@ -151,29 +136,27 @@ func TestPassesDoNotReachTheSite(t *testing.T) {
 // TestOnlyWebSocketsAreUpgraded: a switch to any other protocol would carry requests past the
 // node.
 func TestOnlyWebSocketsAreUpgraded(t *testing.T) {
-	for upgrade, want := range map[string]string{
-		"websocket": "websocket", "WebSocket": "WebSocket", "h2c": "", "websocket, h2c": "", "h2c, websocket": "", "TLS/1.3": "", "": "",
+	for _, c := range []struct {
+		want string
+		asks []string
+	}{
+		{"websocket", []string{"websocket"}},
+		{"WebSocket", []string{"WebSocket"}},
+		{"", []string{"h2c"}},
+		{"", []string{"websocket, h2c"}},
+		{"", []string{"h2c, websocket"}},
+		{"", []string{"websocket", "h2c"}},
+		{"", []string{"TLS/1.3"}},
+		{"", nil},
 	} {
-		n := newNode(t, admit)
-		r := httptest.NewRequest(http.MethodGet, "http://shop.example/", nil)
-		r.Header.Set("Connection", "Upgrade, HTTP2-Settings")
-		r.Header.Set("HTTP2-Settings", "AAMAAABkAAQAAP__")
-		if upgrade != "" {
-			r.Header.Set("Upgrade", upgrade)
+		r := get("http://shop.example/", "Connection", "Upgrade, HTTP2-Settings", "HTTP2-Settings", "AAMAAABkAAQAAP__")
+		for _, upgrade := range c.asks {
+			r.Header.Add("Upgrade", upgrade)
 		}
-		visit(t, newGate(t, Config{Nodes: []string{n.URL}}), func(_ http.ResponseWriter, r *http.Request) {
-			if got := r.Header.Get("Upgrade"); got != want || r.Header.Get("HTTP2-Settings") != "" {
-				t.Errorf("%q: the site gets %q and %v", upgrade, got, r.Header)
-			}
+		visit(newNode(t, admit).gate(), func(_ http.ResponseWriter, r *http.Request) {
+			expectFields(t, fmt.Sprintf("%q, to the site", c.asks), r.Header, "Upgrade", c.want, "HTTP2-Settings", "")
 		}, r)
 	}
-	r := httptest.NewRequest(http.MethodGet, "http://shop.example/", nil)
-	r.Header["Upgrade"] = []string{"websocket", "h2c"}
-	visit(t, newGate(t, Config{Nodes: []string{newNode(t, admit).URL}}), func(_ http.ResponseWriter, r *http.Request) {
-		if got := r.Header["Upgrade"]; len(got) != 0 {
-			t.Errorf("two: the site gets %q", got)
-		}
-	}, r)
 }
 
 func TestRemoveForwarding(t *testing.T) {

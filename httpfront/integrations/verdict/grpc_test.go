@@ -19,7 +19,6 @@ import (
 
 // dialGRPC returns a client of a server.
 func dialGRPC(t *testing.T, addr string) authv3.AuthorizationClient {
-	t.Helper()
 	conn := must(grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials())))
 	t.Cleanup(func() { conn.Close() })
 	return authv3.NewAuthorizationClient(conn)
@@ -75,18 +74,16 @@ func TestGRPCVerdicts(t *testing.T) {
 			t.Errorf("%v: got %v", c.answer.Outcome, resp)
 		}
 		if c.code == 0 {
+			got := map[string]corev3.HeaderValueOption_HeaderAppendAction{}
+			for _, h := range resp.GetOkResponse().GetResponseHeadersToAdd() {
+				got[h.GetHeader().GetKey()] = h.GetAppendAction()
+			}
 			want := map[string]corev3.HeaderValueOption_HeaderAppendAction{
 				"Set-Cookie":    corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD, // beside the site's own
 				"Cache-Control": corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 			}
-			add := resp.GetOkResponse().GetResponseHeadersToAdd()
-			for _, h := range add {
-				if want[h.GetHeader().GetKey()] != h.GetAppendAction() {
-					t.Errorf("%v", h)
-				}
-			}
-			if len(add) != len(want) {
-				t.Errorf("response headers %v", add)
+			if !maps.Equal(got, want) {
+				t.Errorf("response headers %v, want %v", got, want)
 			}
 			continue
 		}

@@ -2,7 +2,6 @@ package verdict
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -105,7 +104,10 @@ var (
 
 // serve runs a server for a judge, and returns its address.
 func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
-	t.Helper()
+	return serveUntil(t.Context(), t, j, trusted, change...)
+}
+
+func serveUntil(ctx context.Context, t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
 	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	cfg := Config{
 		Listener: ln, Judge: j, TrustedProxies: []netip.Prefix{netip.MustParsePrefix(trusted)},
@@ -115,16 +117,21 @@ func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) strin
 		c(&cfg)
 	}
 	s := must(New(cfg))
-	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	t.Cleanup(func() {
-		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("run: %v", err)
 		}
 	})
 	return ln.Addr().String()
+}
+
+// h2c speaks HTTP/2 without TLS.
+func h2c() *http.Transport {
+	protocols := new(http.Protocols)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Transport{Protocols: protocols}
 }
 
 // ask sends one request with fields given as name, value, name, value, ….
@@ -179,14 +186,14 @@ func TestEveryDialectAsksTheSame(t *testing.T) {
 		if want := d.path == "/nginx/page"; q.Again != want {
 			t.Errorf("%s: asked again is %v", d.path, q.Again)
 		}
-		cookies := 0
+		var cookies []string
 		for name, value := range q.Fields {
-			if name == "Cookie" && value == "a=b" {
-				cookies++
+			if name == "Cookie" {
+				cookies = append(cookies, value)
 			}
 		}
-		if cookies != 1 {
-			t.Errorf("%s: %d cookies", d.path, cookies)
+		if !slices.Equal(cookies, []string{"a=b"}) {
+			t.Errorf("%s: cookies %q", d.path, cookies)
 		}
 	}
 }
@@ -291,9 +298,7 @@ func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
 				t.Errorf("%s: %d %v %q, want %d %q", method, resp.StatusCode, resp.Header, body, c.code, c.says)
 			}
 		}
-		protocols := new(http.Protocols)
-		protocols.SetUnencryptedHTTP2(true)
-		client := &http.Client{Transport: &http.Transport{Protocols: protocols}, Timeout: 10 * time.Second}
+		client := &http.Client{Transport: h2c(), Timeout: 10 * time.Second}
 		resp := must(client.Get("http://" + addr + "/readyz"))
 		resp.Body.Close()
 		client.CloseIdleConnections()
@@ -306,39 +311,21 @@ func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
 	}
 }
 
+// TestThePageOfWhoIsInLoadsAgain, and a program is told in JSON: with their pass and without the site's proof, and with the
+// code for requests that did not get through.
 func TestThePageOfWhoIsInLoadsAgain(t *testing.T) {
-	in := admitted
-	in.ProofField, in.Proof = "Ropeline-Proof", "a.b.c"
-	addr := serve(t, &fakeJudge{answer: in}, "127.0.0.0/8")
-	resp, body := ask(t, "GET", "http://"+addr+"/nginx/page", asNginx...)
-	h := resp.Header
-	if h.Get("Refresh") != "0" || !strings.HasPrefix(h.Get("Content-Type"), "text/html") || h.Get("Ropeline-State") != "admitted" || !strings.Contains(body, "It is your turn") {
-		t.Errorf("got %v %q", h, body)
-	}
-	if h.Get("Ropeline-Proof") != "" || h.Get("Set-Cookie") != admitted.Cookie {
-		t.Errorf("the visitor is given the site's proof, or no pass: %v", h)
-	}
-}
-
-// TestAProgramThatIsInIsToldInJSON, and with the code for requests that did not get
-// through.
-func TestAProgramThatIsInIsToldInJSON(t *testing.T) {
-	in := admitted
-	in.JSON = true
-	addr := serve(t, &fakeJudge{answer: in}, "127.0.0.0/8")
-	resp, body := ask(t, "GET", "http://"+addr+"/nginx/page", asNginx...)
-	h := resp.Header
-	if resp.StatusCode != http.StatusTooManyRequests || h.Get("Content-Type") != "application/json" || h.Get("Ropeline-State") != "admitted" ||
-		h.Get("Retry-After") != "0" || h.Get("Set-Cookie") != admitted.Cookie {
-		t.Errorf("got %d %v", resp.StatusCode, h)
-	}
-	var says struct {
-		Room *struct {
-			In *bool `json:"inWaitingRoom"`
-		} `json:"cfWaitingRoom"`
-	}
-	if err := json.Unmarshal([]byte(body), &says); err != nil || says.Room == nil || says.Room.In == nil || *says.Room.In {
-		t.Errorf("got %q, %v", body, err)
+	for isJSON, want := range map[bool]struct{ kind, again, in, says string }{
+		false: {"text/html; charset=utf-8", "Refresh", "0", "It is your turn"},
+		true:  {"application/json", "Retry-After", "0", `{"cfWaitingRoom":{"inWaitingRoom":false}}`},
+	} {
+		in := admitted
+		in.JSON, in.ProofField, in.Proof = isJSON, "Ropeline-Proof", "a.b.c"
+		resp, body := ask(t, "GET", "http://"+serve(t, &fakeJudge{answer: in}, "127.0.0.0/8")+"/nginx/page", asNginx...)
+		h := resp.Header
+		if resp.StatusCode != http.StatusTooManyRequests || h.Get("Content-Type") != want.kind || h.Get("Ropeline-State") != "admitted" ||
+			h.Get(want.again) != want.in || h.Get("Set-Cookie") != admitted.Cookie || h.Get("Ropeline-Proof") != "" || !strings.Contains(body, want.says) {
+			t.Errorf("JSON %v: got %d %v %q", isJSON, resp.StatusCode, h, body)
+		}
 	}
 }
 
@@ -453,8 +440,6 @@ func TestConnectionsAreBounded(t *testing.T) {
 	const conns = 6
 	j := &fakeJudge{answer: admitted}
 	base := serve(t, j, "127.0.0.1/32", func(c *Config) { c.Conns = conns })
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
 	ask := func(transport *http.Transport) (reused bool) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
@@ -468,12 +453,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 		io.Copy(io.Discard, resp.Body)
 		return reused
 	}
-	one, two := &http.Transport{}, &http.Transport{Protocols: protocols}
+	one, two := &http.Transport{}, h2c()
 	defer one.CloseIdleConnections()
 	defer two.CloseIdleConnections()
-	for _, proxy := range []*http.Transport{one, two} {
-		ask(proxy)
-	}
+	ask(one)
+	ask(two)
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for range 3 * conns {
 		c := must(stranger.Dial("tcp", base))
@@ -494,36 +478,18 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 // TestConnectionsThatAskKeepTheirPlaces: beyond the bound there is none for others as long as an answer is due.
 func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
-	protocols := new(http.Protocols)
-	protocols.SetUnencryptedHTTP2(true)
-	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: protocols}} {
-		asked, answer := make(chan struct{}), make(chan struct{})
-		base := serve(t, &fakeJudge{}, "127.0.0.1/32", func(c *Config) {
-			c.Conns = 1
-			c.Ready = func() error {
-				close(asked)
-				<-answer
-				return nil
-			}
-		})
-		done := make(chan error, 1)
-		go func() {
-			defer transport.CloseIdleConnections()
-			resp, err := (&http.Client{Transport: transport}).Get("http://" + base + "/readyz")
-			if err == nil {
-				resp.Body.Close()
-			}
-			done <- err
-		}()
-		<-asked
+	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": h2c()} {
+		q := newSlow()
+		base := serve(t, &fakeJudge{}, "127.0.0.1/32", q.in, func(c *Config) { c.Conns = 1 })
+		q.ask(transport, base)
 		c := must(net.Dial("tcp", base))
 		c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: a connection beyond the bound: %v", name, err)
 		}
 		c.Close()
-		close(answer)
-		if err := <-done; err != nil {
+		close(q.answer)
+		if err := <-q.done; err != nil {
 			t.Errorf("%s: a connection that asked lost its place: %v", name, err)
 		}
 	}
@@ -531,38 +497,52 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 
 // TestAQuestionUnderWayIsAnsweredAtTheEnd of a server that takes no more of them.
 func TestAQuestionUnderWayIsAnsweredAtTheEnd(t *testing.T) {
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
-	asked, answer, done := make(chan struct{}), make(chan struct{}), make(chan error, 2)
-	s := must(New(Config{
-		Listener: ln, Judge: &fakeJudge{}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Ready:  func() error { close(asked); <-answer; return nil },
-	}))
+	q := newSlow()
 	ctx, end := context.WithCancel(t.Context())
-	go func() { done <- s.Run(ctx) }()
-	go func() {
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Get("http://" + ln.Addr().String() + "/readyz")
-		if err == nil {
-			resp.Body.Close()
-		}
-		done <- err
-	}()
-	<-asked
+	addr := serveUntil(ctx, t, &fakeJudge{}, "127.0.0.1/32", q.in)
+	q.ask(&http.Transport{}, addr)
 	end()
 	for { // until it has begun to end
-		c, err := net.Dial("tcp", ln.Addr().String())
+		c, err := net.Dial("tcp", addr)
 		if err != nil {
 			break
 		}
 		c.Close()
 	}
-	close(answer)
-	for range cap(done) {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+	close(q.answer)
+	if err := <-q.done; err != nil {
+		t.Error(err)
 	}
+}
+
+// slow is a question that waits for its answer.
+type slow struct {
+	asked, answer chan struct{}
+	done          chan error
+}
+
+func newSlow() *slow { return &slow{make(chan struct{}), make(chan struct{}), make(chan error, 1)} }
+
+// in has a server answer when the test wants it to.
+func (q *slow) in(c *Config) {
+	c.Ready = func() error {
+		close(q.asked)
+		<-q.answer
+		return nil
+	}
+}
+
+// ask asks, and returns once the question has come.
+func (q *slow) ask(transport *http.Transport, addr string) {
+	go func() {
+		defer transport.CloseIdleConnections()
+		resp, err := (&http.Client{Transport: transport}).Get("http://" + addr + "/readyz")
+		if err == nil {
+			resp.Body.Close()
+		}
+		q.done <- err
+	}()
+	<-q.asked
 }
 
 // must is for what a test sets up, and cannot do without.

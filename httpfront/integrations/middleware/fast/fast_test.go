@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -29,9 +28,7 @@ func visit(t *testing.T, cfg middleware.Config, node http.HandlerFunc, site fast
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
 	conn := must(ln.Dial())
-	if _, err := io.WriteString(conn, request); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, request))
 	method, _, _ := strings.Cut(request, " ")
 	resp := must(http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method}))
 	body := must(io.ReadAll(resp.Body))
@@ -43,16 +40,20 @@ func visit(t *testing.T, cfg middleware.Config, node http.HandlerFunc, site fast
 	return resp, string(body)
 }
 
+// expectFields takes names and values; those of several fields of a name are joined by " and ".
+func expectFields(t *testing.T, what string, h http.Header, want ...string) {
+	t.Helper()
+	for i := 0; i < len(want); i += 2 {
+		if got := strings.Join(h.Values(want[i]), " and "); got != want[i+1] {
+			t.Errorf("%s: %s is %q, want %q", what, want[i], got, want[i+1])
+		}
+	}
+}
+
 func TestWhoIsLetInIsServed(t *testing.T) {
 	node := func(w http.ResponseWriter, r *http.Request) {
-		for name, want := range map[string]string{
-			"X-Forwarded-Method": "POST", "X-Forwarded-Uri": "/a%2Fb?c=d", "X-Forwarded-Host": "shop.example",
-			"X-Forwarded-Proto": "http", "Cookie": "ropeline=mine", "Ropeline-Proof": "", "Content-Length": "",
-		} {
-			if got := strings.Join(r.Header.Values(name), " and "); got != want {
-				t.Errorf("%s is %q to the node, want %q", name, got, want)
-			}
-		}
+		expectFields(t, "to the node", r.Header, "X-Forwarded-Method", "POST", "X-Forwarded-Uri", "/a%2Fb?c=d", "X-Forwarded-Host", "shop.example",
+			"X-Forwarded-Proto", "http", "Cookie", "ropeline=mine", "Ropeline-Proof", "", "Content-Length", "")
 		if got := r.Header.Get("X-Forwarded-For"); net.ParseIP(got) == nil {
 			t.Errorf("the visitor is %q to the node", got)
 		}
@@ -73,12 +74,7 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || body != "goods" {
 		t.Errorf("code %d, %q", resp.StatusCode, body)
 	}
-	if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{"basket=8", "ropeline=pass; Path=/"}) {
-		t.Errorf("cookies %q", got)
-	}
-	if got := resp.Header.Values("Cache-Control"); !slices.Equal(got, []string{"private, no-store"}) {
-		t.Errorf("Cache-Control %q of an answer with a pass", got)
-	}
+	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, no-store")
 }
 
 func TestWhoHasToWaitIsShownThePage(t *testing.T) {
@@ -92,11 +88,10 @@ func TestWhoHasToWaitIsShownThePage(t *testing.T) {
 	site := func(*fasthttp.RequestCtx) { t.Error("the site was asked") }
 	for method, want := range map[string]string{"GET": "<!doctype html>wait</html>", "HEAD": ""} {
 		resp, body := visit(t, middleware.Config{}, node, site, method+" / HTTP/1.1\r\nHost: shop.example\r\n\r\n")
-		h := resp.Header
-		if resp.StatusCode != http.StatusTooManyRequests || body != want || h.Get("Refresh") != "20" ||
-			!slices.Equal(h.Values("Set-Cookie"), []string{"ropeline=waiting; Path=/"}) || !slices.Equal(h.Values("Content-Type"), []string{"text/html; charset=utf-8"}) {
-			t.Errorf("%s: code %d, %q, fields %v", method, resp.StatusCode, body, h)
+		if resp.StatusCode != http.StatusTooManyRequests || body != want {
+			t.Errorf("%s: code %d, %q", method, resp.StatusCode, body)
 		}
+		expectFields(t, method, resp.Header, "Refresh", "20", "Set-Cookie", "ropeline=waiting; Path=/", "Content-Type", "text/html; charset=utf-8")
 	}
 }
 
@@ -119,39 +114,28 @@ func TestWithoutANode(t *testing.T) {
 	}
 }
 
-// TestFieldsThatNoNodeTakesLetNobodyIn: fasthttp takes names with a space.
-func TestFieldsThatNoNodeTakesLetNobodyIn(t *testing.T) {
-	node := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
-	site := func(ctx *fasthttp.RequestCtx) { t.Errorf("the site serves %q", ctx.Request.Header.String()) }
-	for _, field := range []string{"X A: b", "X-A: \x01", "Cookie: a=\x7f"} {
-		resp, _ := visit(t, middleware.Config{Open: true}, node, site, "GET / HTTP/1.1\r\nHost: shop.example\r\n"+field+"\r\n\r\n")
-		if resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("%q: code %d", field, resp.StatusCode)
-		}
-	}
-}
-
-// TestAddressesNameNoOtherHost: fasthttp takes host and path out of these, in place of the Host
-// field, and the node would be asked about another page than the site serves.
-func TestAddressesNameNoOtherHost(t *testing.T) {
+// TestWhatNoSiteIsToRead lets nobody in, and no node is asked about it: fasthttp takes names with a space; it takes host and
+// path out of some targets, in place of the Host field, and the node would be asked about another page than the site serves; and
+// it hands on versions that sites read otherwise.
+func TestWhatNoSiteIsToRead(t *testing.T) {
 	node := func(w http.ResponseWriter, r *http.Request) { t.Errorf("the node is asked about %v", r.Header) }
-	site := func(ctx *fasthttp.RequestCtx) { t.Errorf("the site serves %s of %s", ctx.Path(), ctx.Host()) }
-	for _, target := range []string{"//shop.example/tickets", "//shop.example/tickets?x=://", "///tickets?x=://"} {
-		resp, _ := visit(t, middleware.Config{Open: true}, node, site, "GET "+target+" HTTP/1.1\r\nHost: shop.example\r\n\r\n")
-		if resp.StatusCode != http.StatusBadRequest {
-			t.Errorf("%s: code %d", target, resp.StatusCode)
-		}
+	site := func(ctx *fasthttp.RequestCtx) {
+		t.Errorf("the site serves %q of %s", ctx.Request.Header.String(), ctx.Host())
 	}
-}
-
-// TestVersionsThatSitesReadOtherwise are refused: fasthttp takes them, and hands them on.
-func TestVersionsThatSitesReadOtherwise(t *testing.T) {
-	node := func(w http.ResponseWriter, r *http.Request) { t.Errorf("the node is asked about %v", r.Header) }
-	site := func(ctx *fasthttp.RequestCtx) { t.Errorf("the site serves %q", ctx.Request.Header.Protocol()) }
-	for _, version := range []string{"HTTP/0.9", "HTTP/2.0", "HTTP/1.2"} {
-		resp, _ := visit(t, middleware.Config{Open: true}, node, site, "GET / "+version+"\r\nHost: shop.example\r\n\r\n")
-		if resp.StatusCode != http.StatusHTTPVersionNotSupported || resp.Header.Get("Ropeline-State") != "refused" {
-			t.Errorf("%s: code %d %v", version, resp.StatusCode, resp.Header)
+	for head, code := range map[string]int{
+		"GET / HTTP/1.1\r\nX A: b":                          http.StatusBadRequest,
+		"GET / HTTP/1.1\r\nX-A: \x01":                       http.StatusBadRequest,
+		"GET / HTTP/1.1\r\nCookie: a=\x7f":                  http.StatusBadRequest,
+		"GET //shop.example/tickets HTTP/1.1\r\nA: b":       http.StatusBadRequest,
+		"GET //shop.example/tickets?x=:// HTTP/1.1\r\nA: b": http.StatusBadRequest,
+		"GET ///tickets?x=:// HTTP/1.1\r\nA: b":             http.StatusBadRequest,
+		"GET / HTTP/0.9\r\nA: b":                            http.StatusHTTPVersionNotSupported,
+		"GET / HTTP/2.0\r\nA: b":                            http.StatusHTTPVersionNotSupported,
+		"GET / HTTP/1.2\r\nA: b":                            http.StatusHTTPVersionNotSupported,
+	} {
+		resp, _ := visit(t, middleware.Config{Open: true}, node, site, head+"\r\nHost: shop.example\r\n\r\n")
+		if resp.StatusCode != code || code == http.StatusHTTPVersionNotSupported && resp.Header.Get("Ropeline-State") != "refused" {
+			t.Errorf("%q: code %d %v, want %d", head, resp.StatusCode, resp.Header, code)
 		}
 	}
 }
@@ -182,12 +166,9 @@ func TestTheSiteEndsSessions(t *testing.T) {
 				t.Error(err)
 			}
 		}, "GET / HTTP/1.1\r\nHost: shop.example\r\nCookie: a=b; ropeline=mine; c=d\r\n\r\n")
-		if got := resp.Header.Values("Set-Cookie"); !slices.Equal(got, []string{want}) || body != "goods" {
-			t.Errorf("%s: cookies %q, %q", command, got, body)
-		}
-		_, announced := resp.Trailer["Ropeline-Command"]
-		if announced || resp.Header.Get("Ropeline-Command") != "" || resp.Header.Get("Cf-Waiting-Room-Command") != "" {
-			t.Errorf("%s: the visitor sees %v and %v", command, resp.Header, resp.Trailer)
+		expectFields(t, command, resp.Header, "Set-Cookie", want, "Ropeline-Command", "", "Cf-Waiting-Room-Command", "")
+		if _, announced := resp.Trailer["Ropeline-Command"]; announced || body != "goods" {
+			t.Errorf("%s: the visitor sees %q and %v", command, body, resp.Trailer)
 		}
 	}
 }
