@@ -11,7 +11,7 @@ import (
 // TestAnswersAllocateNothing in any situation and language, beyond the buffer that
 // the caller uses again.
 func TestAnswersAllocateNothing(t *testing.T) {
-	p := newPage(t, Config{Message: "Row A is sold out.\n<b>Sorry</b> & \"thanks\""})
+	p := newPage(Config{Message: "Row A is sold out.\n<b>Sorry</b> & \"thanks\""})
 	all := situations()
 	var s State
 	buf := make([]byte, 0, 16<<10)

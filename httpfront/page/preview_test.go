@@ -10,14 +10,14 @@ import (
 func preview(t *testing.T, tmpl *Template, query string) (string, error) {
 	t.Helper()
 	values := must(url.ParseQuery(query))
-	got, err := newPage(t, Config{}).Preview(tmpl, values, noon)
+	got, err := newPage(Config{}).Preview(tmpl, values, noon)
 	return string(got), err
 }
 
 func TestPreview(t *testing.T) {
 	const src = "{{queueingMethod}} known={{waitTimeKnown}} {{waitTime}} full={{queueIsFull}} all={{queueAll}} " +
 		"event={{isEventActive}}/{{isEventPrequeueing}} in={{timeUntilEventStart}} end={{timeUntilEventEnd}} shuffle={{shuffleAtEventStart}} {{refreshIntervalSeconds}} {{language}}"
-	tmpl := mustCompile(t, src)
+	tmpl := compiled(src)
 	for _, tt := range []struct{ query, want string }{
 		{"", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
 		{"queueing_method=random&waitTime=3", "random known=true 3 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
@@ -74,8 +74,8 @@ func TestPreviewStaysStill(t *testing.T) {
 // template can be tried there.
 func TestPreviewIsOfThePage(t *testing.T) {
 	const src = "{{room}} {{language}} {{operatorMessage}} {{positionText}}"
-	own := newPage(t, Config{Template: mustCompile(t, src), Language: "de-DE", Message: "Sold <out>"})
-	plain := newPage(t, Config{Message: "Sold <out>"})
+	own := newPage(Config{Template: compiled(src), Language: "de-DE", Message: "Sold <out>"})
+	plain := newPage(Config{Message: "Sold <out>"})
 	for _, tt := range []struct {
 		page  *Page
 		tmpl  *Template
@@ -84,8 +84,8 @@ func TestPreviewIsOfThePage(t *testing.T) {
 	}{
 		{own, nil, nil, "preview de-DE Sold &lt;out&gt; 201"},
 		{own, nil, url.Values{"room": {"tickets"}, "language": {"fr-FR"}, "waitTime": {"60"}}, "tickets fr-FR Sold &lt;out&gt; 1\u202f201"},
-		{own, mustCompile(t, "other {{operatorMessage}}"), url.Values{"event_name": {"sale"}}, "other Sold &lt;out&gt;"},
-		{plain, mustCompile(t, "other {{language}}"), nil, "other en-US"},
+		{own, compiled("other {{operatorMessage}}"), url.Values{"event_name": {"sale"}}, "other Sold &lt;out&gt;"},
+		{plain, compiled("other {{language}}"), nil, "other en-US"},
 	} {
 		got, err := tt.page.Preview(tt.tmpl, tt.query, noon)
 		if err != nil || string(got) != tt.want {
@@ -99,7 +99,7 @@ func TestPreviewIsOfThePage(t *testing.T) {
 
 // TestPreviewOfAPrequeue tells of a place where the start brings an order.
 func TestPreviewOfAPrequeue(t *testing.T) {
-	tmpl := mustCompile(t, "{{position}} {{message}}")
+	tmpl := compiled("{{position}} {{message}}")
 	for query, want := range map[string]string{
 		"":                            "201 At the start, people are admitted in the order",
 		"queueing_method=reject":      "201 At the start, people are admitted in the order",

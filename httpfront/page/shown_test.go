@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// shownText returns the text of the body that is not hidden, its pieces apart, and
+// shownText returns the text of the body that is not hidden, each piece on a line, and
 // checks that what is opened is closed.
 func shownText(t *testing.T, page []byte) string {
 	t.Helper()
@@ -23,7 +23,7 @@ func shownText(t *testing.T, page []byte) string {
 			if len(open) > 0 {
 				t.Errorf("the page leaves %v open", open)
 			}
-			return strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(strings.Join(pieces, " | "))
+			return strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(strings.Join(pieces, "\n")) + "\n"
 		case html.StartTagToken:
 			tag := z.Token()
 			if tag.DataAtom == atom.Meta {

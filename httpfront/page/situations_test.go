@@ -1,9 +1,6 @@
 package page
 
 import (
-	"strings"
-	"testing"
-
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 )
 
@@ -18,19 +15,9 @@ func situations() map[string]Input {
 }
 
 // inputOf is one of them.
-func inputOf(t testing.TB, name string) Input {
-	t.Helper()
-	in, ok := situations()[name]
-	if !ok {
-		t.Fatalf("there is no situation %q", name)
-	}
-	return in
-}
+func inputOf(name string) Input { return situations()[name] }
 
-func newPage(t testing.TB, cfg Config) *Page {
-	t.Helper()
-	return must(New(cfg))
-}
+func newPage(cfg Config) *Page { return must(New(cfg)) }
 
 // fill is Fill into a new State.
 func fill(p *Page, in Input) *State {
@@ -38,9 +25,6 @@ func fill(p *Page, in Input) *State {
 	p.Fill(&s, in)
 	return &s
 }
-
-// fileName makes a name of a file of the name of a test.
-func fileName(name string) string { return strings.ReplaceAll(name, " ", "-") }
 
 // must is for what a test sets up, and cannot do without.
 func must[T any](v T, err error) T {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,22 +19,22 @@ var update = flag.Bool("update", false, "write the files that answers are compar
 // TestJSONOfEverySituation compares with files under testdata/json. After a wanted
 // change, write them again with -update and look at the difference.
 func TestJSONOfEverySituation(t *testing.T) {
-	p := newPage(t, Config{})
+	p := newPage(Config{})
 	for name, in := range situations() {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
 			if err := json.Indent(&got, p.AppendJSON(nil, fill(p, in)), "", "  "); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, filepath.Join("json", fileName(name)+".json"), got.Bytes())
+			golden(t, "json/"+name+".json", got.Bytes())
 		})
 	}
 }
 
-// golden compares got with a file under testdata, or writes it.
+// golden compares what comes of a situation with a file of its name under testdata, or writes it.
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	compare(t, filepath.Join("testdata", name), got)
+	compare(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")), got)
 }
 
 // compare compares got with a file, or writes it.
@@ -52,7 +53,7 @@ func compare(t *testing.T, path string, got []byte) {
 
 // TestJSONHasEveryVariable: with its type, in every situation, and nothing else.
 func TestJSONHasEveryVariable(t *testing.T) {
-	p := newPage(t, Config{})
+	p := newPage(Config{})
 	for name, in := range situations() {
 		var got map[string]map[string]any
 		if err := json.Unmarshal(p.AppendJSON(nil, fill(p, in)), &got); err != nil {
@@ -86,8 +87,8 @@ func TestJSONHasEveryVariable(t *testing.T) {
 }
 
 func TestRefreshIsRoundedUp(t *testing.T) {
-	p := newPage(t, Config{})
-	in := inputOf(t, "random")
+	p := newPage(Config{})
+	in := inputOf("random")
 	for d, want := range map[time.Duration]int{
 		16 * time.Second: 16, 16*time.Second + time.Millisecond: 17, time.Millisecond: 1, 0: 20,
 	} {
@@ -98,7 +99,7 @@ func TestRefreshIsRoundedUp(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	p := newPage(t, Config{})
+	p := newPage(Config{})
 	for _, tt := range []struct {
 		situation string
 		change    func(*Input)
@@ -117,7 +118,7 @@ func TestProgress(t *testing.T) {
 		{"reject", nil, -1},
 		{"reject in a pre-queue", nil, 49},
 	} {
-		in := inputOf(t, tt.situation)
+		in := inputOf(tt.situation)
 		if tt.change != nil {
 			tt.change(&in)
 		}
@@ -129,8 +130,8 @@ func TestProgress(t *testing.T) {
 
 // TestProgressDoesNotGoDown while an estimate does not go up.
 func TestProgressDoesNotGoDown(t *testing.T) {
-	p := newPage(t, Config{})
-	in := inputOf(t, "fifo")
+	p := newPage(Config{})
+	in := inputOf("fifo")
 	last := 0
 	for minute := range 90 {
 		in.Now = noon.Add(time.Duration(minute) * time.Minute)
@@ -149,8 +150,8 @@ func TestProgressDoesNotGoDown(t *testing.T) {
 }
 
 func TestNegativePlacesAreNone(t *testing.T) {
-	p := newPage(t, Config{})
-	in := inputOf(t, "fifo")
+	p := newPage(Config{})
+	in := inputOf("fifo")
 	in.Verdict.Estimate = room.Estimate{Position: -1, Ahead: -1}
 	if s := fill(p, in); s.estimate.Position != 0 || s.estimate.Ahead != 0 {
 		t.Errorf("got %+v", s.estimate)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,45 +12,37 @@ import (
 )
 
 // everything is a template with every variable that operators know.
-func everything(t testing.TB) string {
-	t.Helper()
-	src := must(os.ReadFile("testdata/template/all.mustache"))
-	return string(src)
-}
+func everything() string { return string(must(os.ReadFile("testdata/template/all.mustache"))) }
 
-func mustCompile(t testing.TB, src string) *Template {
-	t.Helper()
+func compiled(src string) *Template {
 	tmpl, _, err := Compile(src)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tmpl
+	return must(tmpl, err)
 }
 
 // TestTemplateOfEverySituation compares with files under testdata/template.
 func TestTemplateOfEverySituation(t *testing.T) {
-	tmpl, warnings, err := Compile(everything(t))
+	tmpl, warnings, err := Compile(everything())
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
 	for v := range Variables() {
-		if !v.Own && !strings.Contains(everything(t), v.Name) {
+		if !v.Own && !strings.Contains(everything(), v.Name) {
 			t.Errorf("the template lacks the variable %s", v.Name)
 		}
 	}
-	p := newPage(t, Config{Template: tmpl})
+	p := newPage(Config{Template: tmpl})
 	for name, in := range situations() {
 		t.Run(name, func(t *testing.T) {
-			golden(t, filepath.Join("template", fileName(name)+".html"), p.AppendHTML(nil, fill(p, in)))
+			golden(t, "template/"+name+".html", p.AppendHTML(nil, fill(p, in)))
 		})
 	}
 }
 
 // TestTemplateSaysWhatJSONSays: a template and the JSON get the same values.
 func TestTemplateSaysWhatJSONSays(t *testing.T) {
-	p := newPage(t, Config{Message: `5 < 6 & "more"`})
+	p := newPage(Config{Message: `5 < 6 & "more"`})
 	for v := range Variables() {
-		tmpl := mustCompile(t, "{{"+v.Name+"}}|{{#"+v.Name+"}}yes{{/"+v.Name+"}}")
+		tmpl := compiled("{{" + v.Name + "}}|{{#" + v.Name + "}}yes{{/" + v.Name + "}}")
 		for name, in := range situations() {
 			s := fill(p, in)
 			page := must(tmpl.append(nil, s))
@@ -96,8 +87,8 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func TestCompileTakes(t *testing.T) {
-	p := newPage(t, Config{Message: "<b>&"})
-	s := fill(p, inputOf(t, "fifo"))
+	p := newPage(Config{Message: "<b>&"})
+	s := fill(p, inputOf("fifo"))
 	for src, want := range map[string]string{
 		"":                                    "",
 		"no tags }} here":                     "no tags }} here",
@@ -110,7 +101,7 @@ func TestCompileTakes(t *testing.T) {
 		"{{=[ ]=}}[waitTime]{{waitTime}}[={{ }}=]{{waitTime}}":                                                        "61{{waitTime}}61",
 		strings.Repeat("a", TemplateMax):                                                                              strings.Repeat("a", TemplateMax),
 	} {
-		got, err := mustCompile(t, src).append([]byte("before "), s)
+		got, err := compiled(src).append([]byte("before "), s)
 		if err != nil || string(got) != "before "+want {
 			t.Errorf("%.60q: got %.60q, %v, want %.60q", src, got, err, want)
 		}
@@ -142,11 +133,11 @@ func TestUnknownVariablesAreNamed(t *testing.T) {
 // and the log says so once.
 func TestTemplateFailsOnce(t *testing.T) {
 	// Compile tries messages of no length.
-	tmpl := mustCompile(t, strings.Repeat("{{operatorMessage}}", tagsMax))
+	tmpl := compiled(strings.Repeat("{{operatorMessage}}", tagsMax))
 	var log bytes.Buffer
-	p := newPage(t, Config{Template: tmpl, Message: strings.Repeat("x", messageMax), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	p := newPage(Config{Template: tmpl, Message: strings.Repeat("x", messageMax), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for range 3 {
-		page := p.AppendHTML([]byte("before"), fill(p, inputOf(t, "fifo")))
+		page := p.AppendHTML([]byte("before"), fill(p, inputOf("fifo")))
 		if !bytes.HasPrefix(page, []byte("before<!doctype html>")) || !bytes.Contains(page, []byte("1,235")) {
 			t.Fatalf("got %.200q", page)
 		}
@@ -158,7 +149,7 @@ func TestTemplateFailsOnce(t *testing.T) {
 
 // TestPolicyOfTemplates: a template brings its own scripts, styles and pictures.
 func TestPolicyOfTemplates(t *testing.T) {
-	p := newPage(t, Config{Template: mustCompile(t, "hello"), FrameAncestors: []string{"'self'", "https://a.example"}})
+	p := newPage(Config{Template: compiled("hello"), FrameAncestors: []string{"'self'", "https://a.example"}})
 	if got := p.ContentSecurityPolicy(); got != "frame-ancestors 'self' https://a.example" {
 		t.Errorf("got %q", got)
 	}
@@ -192,11 +183,11 @@ func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{
 		"", "{{waitTime}}", "{{{turnstile}}}", "{{& waitTime }}", "{{#a}}{{^b}}x{{/b}}{{/a}}", "{{> x}}", "{{!c}}", "{{=<% %>=}}<%x%>",
 		"{{#waitTime}}{{.}}{{/waitTime}}", "{{{", "{{{}}}", "{{ {x} }}", "{{ {x}}}", "{{=}}", "{{= =}}", "{{=a b=}}a{x}b", "{{#a}}\n {{/a}} \r\n", "{{a.b}}",
-		strings.Repeat("{{#inWaitingRoom}}", 40), everything(f),
+		strings.Repeat("{{#inWaitingRoom}}", 40), everything(),
 	} {
 		f.Add(seed)
 	}
-	p := newPage(f, Config{Message: `<script>alert("1")</script>`})
+	p := newPage(Config{Message: `<script>alert("1")</script>`})
 	var states []*State
 	for _, in := range situations() {
 		states = append(states, fill(p, in))
@@ -239,8 +230,8 @@ func FuzzTemplate(f *testing.F) {
 func BenchmarkWorstTemplate(b *testing.B) {
 	const open, end = "{{#inWaitingRoom}}", "{{/inWaitingRoom}}"
 	src := strings.Repeat(open, nestedMax) + strings.Repeat("{{x}}", tagsMax-2*nestedMax) + strings.Repeat(end, nestedMax)
-	p := newPage(b, Config{Template: mustCompile(b, src)})
-	s := fill(p, inputOf(b, "fifo"))
+	p := newPage(Config{Template: compiled(src)})
+	s := fill(p, inputOf("fifo"))
 	var buf []byte
 	for b.Loop() {
 		buf = p.AppendHTML(buf[:0], s)

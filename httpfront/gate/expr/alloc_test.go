@@ -11,7 +11,7 @@ import (
 // TestMatchDoesNotAllocate goes through the table of TestMatch, which has each
 // field, operator and function (see TestTableIsComplete).
 func TestMatchDoesNotAllocate(t *testing.T) {
-	lists, r := testLists(t), shopper()
+	lists, r := testLists(), shopper()
 	for _, tt := range matching {
 		e := mustCompile(t, tt.source, lists)
 		if n := testing.AllocsPerRun(100, func() { e.Match(r) }); n != 0 {
@@ -28,7 +28,7 @@ func TestLargeListsDoNotAllocate(t *testing.T) {
 		networks = append(networks, netip.PrefixFrom(a, 24).String())
 		names = append(names, fmt.Sprintf("shop-%d.example", i))
 	}
-	lists := Lists{"networks": listOf(t, AddressList, networks...), "names": listOf(t, StringList, names...)}
+	lists := Lists{"networks": listOf(AddressList, networks...), "names": listOf(StringList, names...)}
 	if got := len(lists["networks"].addresses.Ranges()); got != len(networks) {
 		t.Fatalf("%d networks are %d ranges", len(networks), got)
 	}

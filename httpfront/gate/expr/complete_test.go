@@ -1,6 +1,7 @@
 package expr
 
 import (
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -27,29 +28,19 @@ func vocabulary() []string {
 	return append(words, "strict wildcard", "and", "&&", "or", "||", "xor", "^^", "not", "!", "true", "false")
 }
 
+var wordPart = regexp.MustCompile(`^[a-zA-Z0-9_.]`)
+
 // hasWord reports whether text has word, and not only as a part of another.
 func hasWord(text, word string) bool {
-	part := func(c byte) bool {
-		return c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= lowerByte(c) && lowerByte(c) <= 'z'
-	}
-	if !part(word[0]) {
+	if !wordPart.MatchString(word) {
 		return strings.Contains(text, word)
 	}
-	for from := 0; ; {
-		i := strings.Index(text[from:], word)
-		if i < 0 {
-			return false
-		}
-		begin, end := from+i, from+i+len(word)
-		if (begin == 0 || !part(text[begin-1])) && (end == len(text) || !part(text[end])) {
-			return true
-		}
-		from = end
-	}
+	const apart = `([^a-zA-Z0-9_.]|^|$)`
+	return regexp.MustCompile(apart + regexp.QuoteMeta(word) + apart).MatchString(text)
 }
 
 func TestMatchFromManyGoroutines(t *testing.T) {
-	lists, r := testLists(t), shopper()
+	lists, r := testLists(), shopper()
 	var wg sync.WaitGroup
 	for _, tt := range matching {
 		e := mustCompile(t, tt.source, lists)

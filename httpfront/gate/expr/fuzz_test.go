@@ -14,15 +14,14 @@ func FuzzCompile(f *testing.F) {
 	for _, tt := range matching {
 		f.Add(tt.source)
 	}
-	mistakes := must(os.ReadFile("testdata/mistakes.txt"))
-	for block := range strings.SplitSeq(string(mistakes), "\n\n") {
+	for block := range strings.SplitSeq(string(must(os.ReadFile("testdata/mistakes.txt"))), "\n\n") {
 		source, _, _ := strings.Cut(block, "\n")
 		f.Add(source)
 	}
 	f.Add(strings.Repeat("(", 100))
 	f.Add(strings.Repeat("!", 100) + "ssl")
 	f.Add(strings.Repeat("lower(", 40) + "http.host")
-	lists, requests := testLists(f), []*Request{shopper(), {}}
+	lists, requests := testLists(), []*Request{shopper(), {}}
 	f.Fuzz(func(t *testing.T, source string) {
 		e, err := Compile(source, lists)
 		if err != nil {
@@ -71,7 +70,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("", "", "", "", "", "", "", []byte(nil), "", false)
 	f.Add("POST", "SHOP", "//..", "&&=&", "cookie", ";;=;", "=; =;", []byte("\x20\x01\x0d\xb8............"), "XX", false)
 	f.Add("G\xff", "é", "/%zz", "%u2601%", "X-APP", "\x00", "a", []byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x0a\x00\x00\x01"), "", true)
-	lists := testLists(f)
+	lists := testLists()
 	var all []*Expression
 	for _, tt := range matching {
 		all = append(all, mustCompile(f, tt.source, lists))

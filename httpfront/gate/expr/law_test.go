@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,12 +19,8 @@ type statement struct {
 	binds  int
 }
 
-// statements draws trees of and, or, xor and not over the table of TestMatch, in
+// drawStatement draws trees of and, or, xor and not over the table of TestMatch, in
 // either notation, with parentheses that are needed and some that are not.
-func statements(depth int) *rapid.Generator[statement] {
-	return rapid.Custom(func(t *rapid.T) statement { return drawStatement(t, depth) })
-}
-
 func drawStatement(t *rapid.T, depth int) statement {
 	choice := 0
 	if depth > 0 {
@@ -42,12 +39,10 @@ func drawStatement(t *rapid.T, depth int) statement {
 		return drawJoined(t, depth, 0, []string{"or", "||"}, func(a, b bool) bool { return a || b })
 	}
 	one := rapid.SampledFrom(matching).Draw(t, "comparison")
-	source := one.source
-	binds := 3
-	if strings.Contains(source, " and ") || strings.Contains(source, " or ") || strings.Contains(source, "xor") || strings.Contains(source, "&&") {
-		binds = 0
+	if slices.ContainsFunc([]string{" and ", " or ", "xor", "&&"}, func(joint string) bool { return strings.Contains(one.source, joint) }) {
+		return statement{one.source, one.want, 0}
 	}
-	return statement{source, one.want, binds}
+	return statement{one.source, one.want, 3}
 }
 
 func drawJoined(t *rapid.T, depth, binds int, words []string, join func(a, b bool) bool) statement {
@@ -72,18 +67,17 @@ func parenthesized(t *rapid.T, s statement, among int) statement {
 }
 
 func TestTruthOfStatements(t *testing.T) {
-	lists, r := testLists(t), shopper()
+	lists, r := testLists(), shopper()
 	rapid.Check(t, func(t *rapid.T) {
-		s := statements(3).Draw(t, "statement")
-		e := drawCompiled(t, s.source, lists)
-		if got := e.Match(r); got != s.holds {
+		s := drawStatement(t, 3)
+		if got := mustCompile(t, s.source, lists).Match(r); got != s.holds {
 			t.Fatalf("%s: got %v, want %v", s.source, got, s.holds)
 		}
 	})
 }
 
 func TestLaws(t *testing.T) {
-	lists, r := testLists(t), shopper()
+	lists, r := testLists(), shopper()
 	laws := []struct{ name, left, right string }{
 		{"double not", "not not A", "A"},
 		{"De Morgan of and", "not (A and B)", "not A or not B"},
@@ -95,11 +89,11 @@ func TestLaws(t *testing.T) {
 		{"or absorbs", "A or A and B", "A"},
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := statements(2).Draw(t, "a"), statements(2).Draw(t, "b")
+		a, b := drawStatement(t, 2), drawStatement(t, 2)
 		law := rapid.SampledFrom(laws).Draw(t, "law")
 		match := func(form string) bool {
 			source := strings.NewReplacer("A", "("+a.source+")", "B", "("+b.source+")").Replace(form)
-			return drawCompiled(t, source, lists).Match(r)
+			return mustCompile(t, source, lists).Match(r)
 		}
 		if left, right := match(law.left), match(law.right); left != right {
 			t.Fatalf("%s: left is %v, right is %v, where\na is %s\nb is %s", law.name, left, right, a.source, b.source)
@@ -108,12 +102,12 @@ func TestLaws(t *testing.T) {
 }
 
 func TestStringIsTheSameExpression(t *testing.T) {
-	lists, r := testLists(t), shopper()
+	lists, r := testLists(), shopper()
 	rapid.Check(t, func(t *rapid.T) {
-		s := statements(3).Draw(t, "statement")
-		e := drawCompiled(t, s.source, lists)
+		s := drawStatement(t, 3)
+		e := mustCompile(t, s.source, lists)
 		plain := e.String()
-		again := drawCompiled(t, plain, lists)
+		again := mustCompile(t, plain, lists)
 		if again.String() != plain || again.Match(r) != s.holds {
 			t.Fatalf("%s became %s and then %s", s.source, plain, again)
 		}
@@ -121,7 +115,7 @@ func TestStringIsTheSameExpression(t *testing.T) {
 }
 
 func TestString(t *testing.T) {
-	lists := testLists(t)
+	lists := testLists()
 	for source, want := range map[string]string{
 		`  ssl&&!ssl||ssl ^^ ssl`:           `ssl and not ssl or ssl xor ssl`,
 		`((ssl))`:                           `ssl`,
@@ -193,14 +187,14 @@ func TestWildcardIsARegexp(t *testing.T) {
 func TestQuotedStringsAreThemselves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		value := string(rapid.SliceOf(rapid.Byte()).Draw(t, "value"))
-		e := drawCompiled(t, "http.host eq "+quote(value), nil)
+		e := mustCompile(t, "http.host eq "+quote(value), nil)
 		if !e.Match(&Request{Host: value}) || e.Match(&Request{Host: value + "x"}) {
 			t.Fatalf("%s is not %q", quote(value), value)
 		}
 		if strings.ToValidUTF8(value, "") != value {
 			return // there are no escapes in raw strings
 		}
-		e = drawCompiled(t, "http.host eq "+quoteRaw(value), nil)
+		e = mustCompile(t, "http.host eq "+quoteRaw(value), nil)
 		if !e.Match(&Request{Host: value}) {
 			t.Fatalf("%s is not %q", quoteRaw(value), value)
 		}
@@ -234,8 +228,8 @@ func TestSetsOfAddresses(t *testing.T) {
 			items = append(items, p.String())
 		}
 		list := must(AddressList(items))
-		braces := drawCompiled(t, "ip.src in {"+strings.Join(items, " ")+"}", nil)
-		named := drawCompiled(t, "ip.src in $l", Lists{"l": list})
+		braces := mustCompile(t, "ip.src in {"+strings.Join(items, " ")+"}", nil)
+		named := mustCompile(t, "ip.src in $l", Lists{"l": list})
 		for range 10 {
 			a := drawAddr(t)
 			want := false
@@ -257,19 +251,4 @@ func drawAddr(t *rapid.T) netip.Addr {
 		return netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 2: b[0], 7: b[1], 8: b[2], 15: b[3]})
 	}
 	return netip.AddrFrom4([4]byte(b))
-}
-
-// drawCompiled compiles what was drawn.
-func drawCompiled(t *rapid.T, source string, lists Lists) *Expression {
-	t.Helper()
-	e, err := compile(source, lists)
-	if err != nil {
-		t.Fatalf("%s\n%v", source, err)
-	}
-	return e
-}
-
-// compile is Compile for sources of any length.
-func compile(source string, lists Lists) (*Expression, error) {
-	return (&checker{source: source, lists: lists}).compile()
 }

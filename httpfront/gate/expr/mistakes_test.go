@@ -3,6 +3,7 @@ package expr
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -17,17 +18,11 @@ var update = flag.Bool("update", false, "write what Compile says into testdata/m
 func TestMistakes(t *testing.T) {
 	const file = "testdata/mistakes.txt"
 	old := must(os.ReadFile(file))
-	lists := testLists(t)
+	lists := testLists()
 	var said strings.Builder
 	for block := range strings.SplitSeq(strings.TrimSpace(string(old)), "\n\n") {
 		source, want, _ := strings.Cut(block, "\n")
-		_, err := Compile(source, lists)
-		wrong, ok := errors.AsType[*Error](err)
-		if !ok {
-			t.Errorf("%s\ngot error %v, want one with a place", source, err)
-			continue
-		}
-		got := wrong.Excerpt() + "\n" + wrong.Error()
+		got := mistake(source, lists)
 		if said.Len() > 0 {
 			said.WriteString("\n")
 		}
@@ -41,6 +36,16 @@ func TestMistakes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// mistake is what Compile says of a source, below the place.
+func mistake(source string, lists Lists) string {
+	_, err := Compile(source, lists)
+	wrong, ok := errors.AsType[*Error](err)
+	if !ok {
+		return fmt.Sprintf("%s\n%v, without a place", source, err)
+	}
+	return wrong.Excerpt() + "\n" + wrong.Error()
 }
 
 func TestMistakesOfSources(t *testing.T) {
@@ -112,7 +117,9 @@ func TestBoundsAreAllowed(t *testing.T) {
 		"len(http.host) in {" + strings.Repeat("1 ", MaxSetSize) + "}",
 		strings.Repeat("!", MaxLength-3) + "ssl",
 	} {
-		mustCompile(t, source, nil)
+		if _, err := Compile(source, nil); err != nil {
+			t.Errorf("%.40s…: %v", source, err)
+		}
 	}
 }
 

@@ -52,17 +52,17 @@ func TestAppendRange(t *testing.T) {
 }
 
 func TestAppendNumber(t *testing.T) {
-	for n, want := range map[int]string{
-		math.MinInt: "0", -1: "0", 0: "0", 999: "999", 1000: "1,000", 999999: "999,999",
-		1000000: "1,000,000", math.MaxInt64: "9,223,372,036,854,775,807",
+	for tag, numbers := range map[Tag]map[int]string{
+		English: {
+			math.MinInt: "0", -1: "0", 0: "0", 999: "999", 1000: "1,000", 999999: "999,999",
+			1000000: "1,000,000", math.MaxInt64: "9,223,372,036,854,775,807",
+		},
+		"hi-IN": {999: "999", 1000: "1,000", 99999: "99,999", 100000: "1,00,000", 10000000: "1,00,00,000"},
 	} {
-		if got := string(Of(English).AppendNumber(nil, n)); got != want {
-			t.Errorf("%d: got %q, want %q", n, got, want)
-		}
-	}
-	for n, want := range map[int]string{999: "999", 1000: "1,000", 99999: "99,999", 100000: "1,00,000", 10000000: "1,00,00,000"} {
-		if got := string(Of("hi-IN").AppendNumber(nil, n)); got != want {
-			t.Errorf("%d in Hindi: got %q, want %q", n, got, want)
+		for n, want := range numbers {
+			if got := string(Of(tag).AppendNumber(nil, n)); got != want {
+				t.Errorf("%s: %d: got %q, want %q", tag, n, got, want)
+			}
 		}
 	}
 }
@@ -138,15 +138,16 @@ func TestNothingHasToBeEscaped(t *testing.T) {
 // TestAppendKeepsWhatIsThere checks that methods append.
 func TestAppendKeepsWhatIsThere(t *testing.T) {
 	for _, l := range All() {
-		dst := []byte("before ")
-		want := "before " + string(l.AppendNumber(nil, 1234)) + string(l.AppendMinutes(nil, 65)) +
-			string(l.AppendRange(nil, 5, 99)) + string(l.AppendTab(nil, 9, "a <b>")) +
-			string(l.AppendClock(nil, time.Unix(0, 0)))
-		dst = l.AppendNumber(dst, 1234)
-		dst = l.AppendMinutes(dst, 65)
-		dst = l.AppendRange(dst, 5, 99)
-		dst = l.AppendTab(dst, 9, "a <b>")
-		dst = l.AppendClock(dst, time.Unix(0, 0))
+		dst, want := []byte("before "), "before "
+		for _, add := range []func(dst []byte) []byte{
+			func(dst []byte) []byte { return l.AppendNumber(dst, 1234) },
+			func(dst []byte) []byte { return l.AppendMinutes(dst, 65) },
+			func(dst []byte) []byte { return l.AppendRange(dst, 5, 99) },
+			func(dst []byte) []byte { return l.AppendTab(dst, 9, "a <b>") },
+			func(dst []byte) []byte { return l.AppendClock(dst, time.Unix(0, 0)) },
+		} {
+			dst, want = add(dst), want+string(add(nil))
+		}
 		if string(dst) != want {
 			t.Errorf("%s: got %q, want %q", l.Tag(), dst, want)
 		}
