@@ -12,7 +12,7 @@ import (
 // that is so old that its passes do not say of which they are, and two with ids. A session
 // is one in its own mesh only; what is left of it elsewhere is who it was, and since when.
 func TestSessionsOfAnotherMesh(t *testing.T) {
-	older := keyring(t, 1, 1)
+	older := keyring(1, 1)
 	rings := []*Keyring{older, older.Of([16]byte{1}), older.Of([16]byte{2})}
 	for _, to := range []*Binding{nil, {ByAgent: true, Agent: []byte("browser")}} {
 		for i, from := range rings {
@@ -37,19 +37,16 @@ func TestSessionsOfAnotherMesh(t *testing.T) {
 // TestOlderMeshKeepsItsFormat: nodes of before open what is sealed in their mesh, and no
 // session of any other.
 func TestOlderMeshKeepsItsFormat(t *testing.T) {
-	older := keyring(t, 1, 1)
-	version := func(text []byte) byte {
-		raw := must(encoding.DecodeString(string(text)))
-		return raw[0]
-	}
+	older := keyring(1, 1)
 	named := older.Of([16]byte{1})
 	for _, c := range []struct {
 		ring *Keyring
 		p    node.Pass
 		want byte
 	}{{older, admitted(), 3}, {older.Of([16]byte{}), admitted(), 3}, {named, waiting(), 3}, {named, admitted(), 5}} {
-		if got := version(c.ring.AppendSeal(nil, c.p, shopHost)); got != c.want {
-			t.Errorf("got version %d, want %d", got, c.want)
+		raw := must(encoding.DecodeString(string(c.ring.AppendSeal(nil, c.p, shopHost))))
+		if raw[0] != c.want {
+			t.Errorf("got version %d, want %d", raw[0], c.want)
 		}
 	}
 }

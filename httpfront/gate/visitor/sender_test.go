@@ -25,10 +25,11 @@ func hear(tb testing.TB, peer, by string, fields ...string) (heard, http1.Refusa
 	var r http1.Request
 	var s Sender
 	head := "Host: inner.example\r\n" + strings.Join(append(fields, ""), "\r\n") + "\r\n"
-	if no := r.Parse(http1.RawHead{Method: []byte("GET"), Target: []byte("/"), Protocol: []byte("HTTP/1.1"), Fields: []byte(head)}); no.Code != 0 {
-		return heard{}, no
+	no := r.Parse(http1.RawHead{Method: []byte("GET"), Target: []byte("/"), Protocol: []byte("HTTP/1.1"), Fields: []byte(head)})
+	if no.Code == 0 {
+		no = s.Locate(&r, netip.MustParseAddr(peer), false, &Trust{Proxies: trusting, Field: strings.ToLower(by)})
 	}
-	if no := s.Locate(&r, netip.MustParseAddr(peer), false, &Trust{Proxies: trusting, Field: strings.ToLower(by)}); no.Code != 0 {
+	if no.Code != 0 {
 		return heard{}, no
 	}
 	out, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(append(s.AppendFields([]byte("GET / HTTP/1.1\r\n"), r.HostField), "\r\n"...))))
@@ -48,122 +49,124 @@ func hear(tb testing.TB, peer, by string, fields ...string) (heard, http1.Refusa
 	return got, http1.Refusal{}
 }
 
+// told is what an origin is told of a visitor who has come by a chain of proxies, and has asked for a site.
+func told(chain, site, port string) heard {
+	proto, host, _ := strings.Cut(site, "://")
+	hops := strings.Split(chain, ", ")
+	var forwarded []string
+	for _, hop := range hops {
+		if strings.Contains(hop, ":") {
+			hop = `"[` + hop + `]"`
+		}
+		forwarded = append(forwarded, "for="+hop)
+	}
+	forwarded[0] += fmt.Sprintf(";proto=%s;host=%q", proto, host)
+	return heard{hops[0], chain, strings.Join(forwarded, ", "), proto, host, port}
+}
+
+// TestWhoTheVisitorIs has requests come from the last one of each chain.
 func TestWhoTheVisitorIs(t *testing.T) {
-	const proxy = "10.0.0.1"
 	for _, c := range []struct {
-		name, peer, by string
-		fields         []string
-		want           heard
+		name, by          string
+		fields            []string
+		chain, site, port string
 	}{
 		{
-			"nobody is believed", "192.0.2.1", "X-Forwarded-For",
+			"nobody is believed", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: 6.6.6.6", "Forwarded: for=6.6.6.6", "X-Real-IP: 6.6.6.6", "X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example", "X-Forwarded-Port: 1"},
-			heard{"192.0.2.1", "192.0.2.1", `for=192.0.2.1;proto=http;host="inner.example"`, "http", "inner.example", "80"},
+			"192.0.2.1", "http://inner.example", "80",
 		},
+		{"IPv6 without a proxy", "X-Forwarded-For", nil, "2001:db8::7", "http://inner.example", "80"},
+		{"the proxy's own request", "X-Forwarded-For", nil, "10.0.0.1", "http://inner.example", "80"},
 		{
-			"IPv6 without a proxy", "2001:db8::7", "X-Forwarded-For", nil,
-			heard{"2001:db8::7", "2001:db8::7", `for="[2001:db8::7]";proto=http;host="inner.example"`, "http", "inner.example", "80"},
-		},
-		{
-			"the proxy's own request", proxy, "X-Forwarded-For", nil,
-			heard{proxy, proxy, `for=10.0.0.1;proto=http;host="inner.example"`, "http", "inner.example", "80"},
-		},
-		{
-			"a visitor's spoof is left out", proxy, "X-Forwarded-For",
+			"a visitor's spoof is left out", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: 6.6.6.6, 127.0.0.1, 198.51.100.9"},
-			heard{"198.51.100.9", "198.51.100.9, 10.0.0.1", `for=198.51.100.9;proto=http;host="inner.example", for=10.0.0.1`, "http", "inner.example", "80"},
+			"198.51.100.9, 10.0.0.1", "http://inner.example", "80",
 		},
 		{
-			"proxies behind proxies, in several fields", proxy, "X-Forwarded-For",
+			"proxies behind proxies, in several fields", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: 6.6.6.6", "X-Forwarded-For: 2001:db8::9 ,, fd00::2", "X-Forwarded-For:10.1.1.1"},
-			heard{"2001:db8::9", "2001:db8::9, fd00::2, 10.1.1.1, 10.0.0.1", `for="[2001:db8::9]";proto=http;host="inner.example", for="[fd00::2]", for=10.1.1.1, for=10.0.0.1`, "http", "inner.example", "80"},
+			"2001:db8::9, fd00::2, 10.1.1.1, 10.0.0.1", "http://inner.example", "80",
 		},
 		{
-			"ports and brackets", proxy, "X-Forwarded-For",
+			"ports and brackets", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: [2001:db8::9]:4711, 10.1.1.1:80, [fd00::2]"},
-			heard{"2001:db8::9", "2001:db8::9, 10.1.1.1, fd00::2, 10.0.0.1", `for="[2001:db8::9]";proto=http;host="inner.example", for=10.1.1.1, for="[fd00::2]", for=10.0.0.1`, "http", "inner.example", "80"},
+			"2001:db8::9, 10.1.1.1, fd00::2, 10.0.0.1", "http://inner.example", "80",
 		},
 		{
-			"IPv4 in IPv6, and zones", proxy, "X-Forwarded-For",
+			"IPv4 in IPv6, and zones", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: ::ffff:192.0.2.9%eth0, ::ffff:10.1.1.1"},
-			heard{"192.0.2.9", "192.0.2.9, 10.1.1.1, 10.0.0.1", `for=192.0.2.9;proto=http;host="inner.example", for=10.1.1.1, for=10.0.0.1`, "http", "inner.example", "80"},
+			"192.0.2.9, 10.1.1.1, 10.0.0.1", "http://inner.example", "80",
 		},
+		{"a visitor who hides", "X-Forwarded-For", []string{"X-Forwarded-For: 6.6.6.6, unknown, 10.1.1.1"}, "10.1.1.1, 10.0.0.1", "http://inner.example", "80"},
 		{
-			"a visitor who hides", proxy, "X-Forwarded-For",
-			[]string{"X-Forwarded-For: 6.6.6.6, unknown, 10.1.1.1"},
-			heard{"10.1.1.1", "10.1.1.1, 10.0.0.1", `for=10.1.1.1;proto=http;host="inner.example", for=10.0.0.1`, "http", "inner.example", "80"},
-		},
-		{
-			"what the visitor asked for", proxy, "X-Forwarded-For",
+			"what the visitor asked for", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: shop.example:8443"},
-			heard{"192.0.2.9", "192.0.2.9, 10.0.0.1", `for=192.0.2.9;proto=https;host="shop.example:8443", for=10.0.0.1`, "https", "shop.example:8443", "8443"},
+			"192.0.2.9, 10.0.0.1", "https://shop.example:8443", "8443",
 		},
 		{
-			"lists in which each proxy wrote its own", proxy, "X-Forwarded-For",
+			"lists in which each proxy wrote its own", "X-Forwarded-For",
 			[]string{
 				"X-Forwarded-For: 6.6.6.6, 192.0.2.9, 10.1.1.1", "X-Forwarded-Proto: ftp, https, http",
 				"X-Forwarded-Host: evil.example, shop.example, lb.internal", "X-Forwarded-Port: 1, 8443, 80",
 			},
-			heard{"192.0.2.9", "192.0.2.9, 10.1.1.1, 10.0.0.1", `for=192.0.2.9;proto=https;host="shop.example", for=10.1.1.1, for=10.0.0.1`, "https", "shop.example", "8443"},
+			"192.0.2.9, 10.1.1.1, 10.0.0.1", "https://shop.example", "8443",
 		},
 		{
-			"values passed on by the nearest proxy", proxy, "X-Forwarded-For",
+			"values passed on by the nearest proxy", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: 192.0.2.9, 10.1.1.1", "X-Forwarded-Proto: wss", "X-Forwarded-Port: 443"},
-			heard{"192.0.2.9", "192.0.2.9, 10.1.1.1, 10.0.0.1", `for=192.0.2.9;proto=https;host="inner.example", for=10.1.1.1, for=10.0.0.1`, "https", "inner.example", "443"},
+			"192.0.2.9, 10.1.1.1, 10.0.0.1", "https://inner.example", "443",
 		},
 		{
-			"nonsense is not believed", proxy, "X-Forwarded-For",
+			"nonsense is not believed", "X-Forwarded-For",
 			[]string{"X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: gopher", "X-Forwarded-Host: a b", "X-Forwarded-Port: 080"},
-			heard{"192.0.2.9", "192.0.2.9, 10.0.0.1", `for=192.0.2.9;proto=http;host="inner.example", for=10.0.0.1`, "http", "inner.example", "80"},
+			"192.0.2.9, 10.0.0.1", "http://inner.example", "80",
 		},
 		{
-			"another field is not the one", proxy, "X-Forwarded-For",
+			"another field is not the one", "X-Forwarded-For",
 			[]string{"Forwarded: for=6.6.6.6;proto=https", "X-Real-IP: 6.6.6.6"},
-			heard{proxy, proxy, `for=10.0.0.1;proto=http;host="inner.example"`, "http", "inner.example", "80"},
+			"10.0.0.1", "http://inner.example", "80",
 		},
 		{
-			"X-Real-IP", proxy, "X-Real-IP",
+			"X-Real-IP", "X-Real-IP",
 			[]string{"X-Real-IP: 192.0.2.9", "X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: https"},
-			heard{"192.0.2.9", "192.0.2.9, 10.0.0.1", `for=192.0.2.9;proto=https;host="inner.example", for=10.0.0.1`, "https", "inner.example", "443"},
+			"192.0.2.9, 10.0.0.1", "https://inner.example", "443",
 		},
 		{
-			"a field of its own that names a trusted address", proxy, "X-Visitor",
+			"a field of its own that names a trusted address", "X-Visitor",
 			[]string{"X-Visitor: 6.6.6.6, 10.9.9.9"},
-			heard{"10.9.9.9", "10.9.9.9, 10.0.0.1", `for=10.9.9.9;proto=http;host="inner.example", for=10.0.0.1`, "http", "inner.example", "80"},
+			"10.9.9.9, 10.0.0.1", "http://inner.example", "80",
 		},
 		{
-			"Forwarded", proxy, "Forwarded",
+			"Forwarded", "Forwarded",
 			[]string{`Forwarded: for=6.6.6.6;proto=http, For="192.0.2.9:4711";Proto=https;HOST="shop.example:8443";by=_lb`, "X-Forwarded-For: 6.6.6.6", "X-Forwarded-Proto: http"},
-			heard{"192.0.2.9", "192.0.2.9, 10.0.0.1", `for=192.0.2.9;proto=https;host="shop.example:8443", for=10.0.0.1`, "https", "shop.example:8443", "8443"},
+			"192.0.2.9, 10.0.0.1", "https://shop.example:8443", "8443",
 		},
 		{
-			"Forwarded with IPv6, in several fields", proxy, "Forwarded",
+			"Forwarded with IPv6, in several fields", "Forwarded",
 			[]string{`Forwarded: for="[2001:db8::9]:4711" ; proto=https`, `Forwarded: ,for="[fd00::2]";proto=http , for=10.1.1.1`},
-			heard{"2001:db8::9", "2001:db8::9, fd00::2, 10.1.1.1, 10.0.0.1", `for="[2001:db8::9]";proto=https;host="inner.example", for="[fd00::2]", for=10.1.1.1, for=10.0.0.1`, "https", "inner.example", "443"},
+			"2001:db8::9, fd00::2, 10.1.1.1, 10.0.0.1", "https://inner.example", "443",
 		},
 		{
-			"Forwarded without quotes", proxy, "Forwarded",
+			"Forwarded without quotes", "Forwarded",
 			[]string{"Forwarded: for=[2001:db8::9]:80;host=shop.example:8443"},
-			heard{"2001:db8::9", "2001:db8::9, 10.0.0.1", `for="[2001:db8::9]";proto=http;host="shop.example:8443", for=10.0.0.1`, "http", "shop.example:8443", "8443"},
+			"2001:db8::9, 10.0.0.1", "http://shop.example:8443", "8443",
 		},
 		{
-			"Forwarded with hidden names", proxy, "Forwarded",
+			"Forwarded with hidden names", "Forwarded",
 			[]string{`Forwarded: for=6.6.6.6, for=_visitor;proto=https, for="10.1.1.1:_port"`},
-			heard{"10.1.1.1", "10.1.1.1, 10.0.0.1", `for=10.1.1.1;proto=https;host="inner.example", for=10.0.0.1`, "https", "inner.example", "443"},
+			"10.1.1.1, 10.0.0.1", "https://inner.example", "443",
 		},
 		{
-			"Forwarded with commas in quotes", proxy, "Forwarded",
+			"Forwarded with commas in quotes", "Forwarded",
 			[]string{`Forwarded: for=192.0.2.9;secret="a\", for=6.6.6.6, \"b"`},
-			heard{"192.0.2.9", "192.0.2.9, 10.0.0.1", `for=192.0.2.9;proto=http;host="inner.example", for=10.0.0.1`, "http", "inner.example", "80"},
+			"192.0.2.9, 10.0.0.1", "http://inner.example", "80",
 		},
-		{
-			"Forwarded that says nothing", proxy, "Forwarded",
-			[]string{"Forwarded: ;, by=_x"},
-			heard{proxy, proxy, `for=10.0.0.1;proto=http;host="inner.example"`, "http", "inner.example", "80"},
-		},
+		{"Forwarded that says nothing", "Forwarded", []string{"Forwarded: ;, by=_x"}, "10.0.0.1", "http://inner.example", "80"},
 	} {
-		if got, no := hear(t, c.peer, c.by, c.fields...); no.Code != 0 || got != c.want {
-			t.Errorf("%s:\n got %+v, %v\nwant %+v", c.name, got, no, c.want)
+		peer := c.chain[strings.LastIndex(c.chain, " ")+1:]
+		if got, no := hear(t, peer, c.by, c.fields...); no.Code != 0 || got != told(c.chain, c.site, c.port) {
+			t.Errorf("%s:\n got %+v, %v\nwant %+v", c.name, got, no, told(c.chain, c.site, c.port))
 		}
 	}
 }
@@ -183,20 +186,12 @@ func TestForwardedThatIsNotInOrderIsRefused(t *testing.T) {
 }
 
 func TestLongChainsAreCut(t *testing.T) {
-	for _, by := range []string{"X-Forwarded-For", "Forwarded"} {
-		var hops []string
+	for by, prefix := range map[string]string{"X-Forwarded-For": "", "Forwarded": "for="} {
+		list := prefix + "192.0.2.1"
 		for i := range 60 {
-			hop := fmt.Sprintf("10.0.1.%d", i)
-			if by == "Forwarded" {
-				hop = "for=" + hop
-			}
-			hops = append(hops, hop)
+			list += fmt.Sprintf(", %s10.0.1.%d", prefix, i)
 		}
-		got, no := hear(t, "10.0.0.1", by, by+": 192.0.2.1, "+strings.Join(hops, ", "))
-		if by == "Forwarded" {
-			got, no = hear(t, "10.0.0.1", by, by+": for=192.0.2.1, "+strings.Join(hops, ", "))
-		}
-		if no.Code != 0 || got.client != "10.0.1.44" || strings.Count(got.chain, ",") != chainMax {
+		if got, no := hear(t, "10.0.0.1", by, by+": "+list); no.Code != 0 || got.client != "10.0.1.44" || strings.Count(got.chain, ",") != chainMax {
 			t.Errorf("%s: got %+v, %v", by, got, no)
 		}
 	}
