@@ -8,11 +8,11 @@ import (
 )
 
 func TestATokenThatIsKeptCostsNoAllocation(t *testing.T) {
-	s := signer(t)
+	s := signer()
 	now := time.Now()
 	sub := visitor(1)
-	token(t, s, sub, now)
-	if n := testing.AllocsPerRun(1000, func() { token(t, s, sub, now) }); n != 0 {
+	token(s, sub, now)
+	if n := testing.AllocsPerRun(1000, func() { token(s, sub, now) }); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}
 }

@@ -18,8 +18,7 @@ func key(id string, n byte) proof.PrivateKey {
 	return proof.PrivateKey{ID: id, Key: ed25519.NewKeyFromSeed(seed)}
 }
 
-func signer(tb testing.TB, change ...func(*proof.Config)) *proof.Signer {
-	tb.Helper()
+func signer(change ...func(*proof.Config)) *proof.Signer {
 	cfg := proof.Config{Issuer: "https://ropeline.example", Keys: proof.Keys{Signing: key("one", 1)}}
 	for _, c := range change {
 		c(&cfg)
@@ -27,8 +26,7 @@ func signer(tb testing.TB, change ...func(*proof.Config)) *proof.Signer {
 	return must(proof.New(cfg))
 }
 
-func token(tb testing.TB, s *proof.Signer, sub proof.Subject, now time.Time) string {
-	tb.Helper()
+func token(s *proof.Signer, sub proof.Subject, now time.Time) string {
 	return must(s.Token(sub, now))
 }
 
@@ -37,10 +35,10 @@ func visitor(n int) proof.Subject {
 }
 
 func TestATokenSaysWhoWasLetIn(t *testing.T) {
-	s := signer(t)
+	s := signer()
 	v := must(check.New(check.Config{Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key}, Room: "shop", Issuer: "https://ropeline.example"}))
 	now := time.Now()
-	got := must(v.Check(t.Context(), token(t, s, visitor(3), now)))
+	got := must(v.Check(t.Context(), token(s, visitor(3), now)))
 	if got.Room != "shop" || got.Issuer != "https://ropeline.example" || got.Visitor != "AwAHAAAAAAAAAAAAAAAAAA" || got.ID == "" ||
 		!got.AdmittedAt.Equal(time.Unix(1_800_000_000, 0)) || got.IssuedAt.Unix() != now.Unix() || got.Expires.Sub(got.IssuedAt) != time.Minute {
 		t.Errorf("got %+v", got)
@@ -48,27 +46,27 @@ func TestATokenSaysWhoWasLetIn(t *testing.T) {
 }
 
 func TestATokenServesForHalfOfItsLife(t *testing.T) {
-	s := signer(t, func(c *proof.Config) { c.Lifetime = 40 * time.Second })
+	s := signer(func(c *proof.Config) { c.Lifetime = 40 * time.Second })
 	now := time.Now()
-	first := token(t, s, visitor(1), now)
+	first := token(s, visitor(1), now)
 	for _, after := range []time.Duration{0, time.Second, 20*time.Second - 1} {
-		if token(t, s, visitor(1), now.Add(after)) != first {
+		if token(s, visitor(1), now.Add(after)) != first {
 			t.Errorf("another token %v after the first", after)
 		}
 	}
-	second := token(t, s, visitor(1), now.Add(20*time.Second))
+	second := token(s, visitor(1), now.Add(20*time.Second))
 	if second == first {
 		t.Error("a token is used for longer than half of its life")
 	}
-	if token(t, s, visitor(2), now) == first {
+	if token(s, visitor(2), now) == first {
 		t.Error("two visitors have one token")
 	}
 	other := visitor(1)
 	other.Room = "tickets"
-	if token(t, s, other, now) == first {
+	if token(s, other, now) == first {
 		t.Error("two rooms have one token")
 	}
-	if early := token(t, s, visitor(1), now.Add(-time.Hour)); early == first || early == second {
+	if early := token(s, visitor(1), now.Add(-time.Hour)); early == first || early == second {
 		t.Error("a token from the future is used after the clock was set back")
 	}
 }
@@ -76,18 +74,18 @@ func TestATokenServesForHalfOfItsLife(t *testing.T) {
 // TestTokensAreBounded has far more visitors than tokens are kept for, and looks whether
 // the newest still have theirs.
 func TestTokensAreBounded(t *testing.T) {
-	s := signer(t, func(c *proof.Config) { c.Tokens = 256 })
+	s := signer(func(c *proof.Config) { c.Tokens = 256 })
 	now := time.Now()
 	for n := range 2000 {
-		first := token(t, s, visitor(n), now)
-		if token(t, s, visitor(n), now) != first {
+		first := token(s, visitor(n), now)
+		if token(s, visitor(n), now) != first {
 			t.Fatal("a token was not kept")
 		}
 	}
 	kept := 0
 	for n := range 2000 {
 		before := proof.Signatures(s)
-		token(t, s, visitor(n), now)
+		token(s, visitor(n), now)
 		if proof.Signatures(s) == before {
 			kept++
 		}
@@ -98,36 +96,34 @@ func TestTokensAreBounded(t *testing.T) {
 }
 
 func TestRotation(t *testing.T) {
-	s := signer(t)
+	s := signer()
 	now := time.Now()
-	old := token(t, s, visitor(1), now)
+	old := token(s, visitor(1), now)
 	next := key("two", 2)
-	if err := s.Rotate(proof.Keys{Signing: key("one", 1), Also: []proof.PublicKey{next.Public()}}); err != nil {
+	rotate := func(signing, also proof.PrivateKey) error {
+		return s.Rotate(proof.Keys{Signing: signing, Also: []proof.PublicKey{also.Public()}})
+	}
+	if err := rotate(key("one", 1), next); err != nil {
 		t.Fatal(err)
 	}
-	if ids := published(t, s); !slices.Equal(ids, []string{"one", "two"}) {
-		t.Errorf("published %q before it is used", ids)
-	}
-	if err := s.Rotate(proof.Keys{Signing: next, Also: []proof.PublicKey{key("one", 1).Public()}}); err != nil {
+	publishes(t, s, "one", "two") // before it is used
+	if err := rotate(next, key("one", 1)); err != nil {
 		t.Fatal(err)
 	}
-	if token(t, s, visitor(1), now) == old {
+	if token(s, visitor(1), now) == old {
 		t.Error("what the last key has signed is used on")
 	}
-	if ids := published(t, s); !slices.Equal(ids, []string{"two", "one"}) {
-		t.Errorf("published %q", ids)
-	}
-	if err := s.Rotate(proof.Keys{Signing: next, Also: []proof.PublicKey{key("two", 3).Public()}}); err == nil {
+	publishes(t, s, "two", "one")
+	if err := rotate(next, key("two", 3)); err == nil {
 		t.Error("two keys of one id are taken")
 	}
-	if ids := published(t, s); !slices.Equal(ids, []string{"two", "one"}) {
-		t.Errorf("published %q after a rotation that failed", ids)
-	}
+	publishes(t, s, "two", "one")
 }
 
-// published returns the ids of the JWK set, after a look at its keys.
-func published(t *testing.T, s *proof.Signer) (ids []string) {
+// publishes expects keys of these ids in the JWK set.
+func publishes(t *testing.T, s *proof.Signer, want ...string) {
 	t.Helper()
+	var ids []string
 	var set struct {
 		Keys []map[string]string `json:"keys"`
 	}
@@ -140,14 +136,17 @@ func published(t *testing.T, s *proof.Signer) (ids []string) {
 		}
 		ids = append(ids, k["kid"])
 	}
-	return ids
+	if !slices.Equal(ids, want) {
+		t.Errorf("published %q, want %q", ids, want)
+	}
 }
 
 func TestKeysHaveNamesByThemselves(t *testing.T) {
-	s := signer(t, func(c *proof.Config) { c.Keys.Signing = key("", 1) })
+	s := signer(func(c *proof.Config) { c.Keys.Signing = key("", 1) })
 	id := proof.KeyID(key("", 1).Public().Key)
-	if ids := published(t, s); !slices.Equal(ids, []string{id}) || len(id) != 43 {
-		t.Errorf("published %q, want %q", ids, id)
+	publishes(t, s, id)
+	if len(id) != 43 {
+		t.Errorf("the id is %q", id)
 	}
 }
 

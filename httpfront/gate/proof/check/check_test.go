@@ -27,11 +27,10 @@ func key(id string, n byte) proof.PrivateKey {
 }
 
 // verifier returns one that takes proofs of the key "one" for the room "shop".
-func verifier(tb testing.TB, change ...func(*Config)) *Verifier {
-	tb.Helper()
+func verifier(change ...func(*Config)) *Verifier {
 	cfg := Config{
 		Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key},
-		Room: "shop", Issuer: "ropeline", Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+		Room: "shop", Issuer: "ropeline", Logger: slog.New(slog.DiscardHandler),
 		now: func() time.Time { return noon },
 	}
 	for _, c := range change {
@@ -40,13 +39,21 @@ func verifier(tb testing.TB, change ...func(*Config)) *Verifier {
 	return must(New(cfg))
 }
 
+// verifierOf has no keys but those of nodes.
+func verifierOf(nodes ...string) *Verifier {
+	return verifier(func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, nodes })
+}
+
 // sign signs claims as they are, with a type.
-func sign(tb testing.TB, alg jose.SignatureAlgorithm, k any, id, kind string, claims map[string]any) string {
-	tb.Helper()
-	s := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, (&jose.SignerOptions{}).WithType(jose.ContentType(kind))))
-	payload := must(json.Marshal(claims))
-	signed := must(s.Sign(payload))
-	return must(signed.CompactSerialize())
+func sign(alg jose.SignatureAlgorithm, k any, id, kind string, claims map[string]any) string {
+	options := (&jose.SignerOptions{}).WithType(jose.ContentType(kind))
+	signer := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, options))
+	return must(must(signer.Sign(must(json.Marshal(claims)))).CompactSerialize())
+}
+
+// signed signs claims that are taken, but for what is changed.
+func signed(k proof.PrivateKey, change map[string]any) string {
+	return sign(jose.EdDSA, k.Key, k.ID, "JWT", good(change))
 }
 
 // good returns claims that are taken, and changes them.
@@ -63,9 +70,9 @@ func good(change map[string]any) map[string]any {
 }
 
 func TestOnlyGoodProofsAreTaken(t *testing.T) {
-	v := verifier(t)
+	v := verifier()
 	one := key("one", 1).Key
-	ours := func(change map[string]any) string { return sign(t, jose.EdDSA, one, "one", "JWT", good(change)) }
+	ours := func(change map[string]any) string { return signed(key("one", 1), change) }
 	whole := ours(nil)
 	header, rest, _ := strings.Cut(whole, ".")
 	payload, signature, _ := strings.Cut(rest, ".")
@@ -90,11 +97,11 @@ func TestOnlyGoodProofsAreTaken(t *testing.T) {
 		"half a signature":          whole[:len(whole)-10],
 		"alg none":                  "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".",
 		"another payload":           header + "." + payload[:len(payload)-2] + "fQ." + signature,
-		"another key of the name":   sign(t, jose.EdDSA, key("one", 2).Key, "one", "JWT", good(nil)),
-		"a key that is not known":   sign(t, jose.EdDSA, one, "two", "JWT", good(nil)),
-		"no key id":                 sign(t, jose.EdDSA, one, "", "JWT", good(nil)),
-		"the public key as secret":  sign(t, jose.HS256, []byte(one.Public().(ed25519.PublicKey)), "one", "JWT", good(nil)),
-		"another kind of token":     sign(t, jose.EdDSA, one, "one", "at+jwt", good(nil)),
+		"another key of the name":   sign(jose.EdDSA, key("one", 2).Key, "one", "JWT", good(nil)),
+		"a key that is not known":   sign(jose.EdDSA, one, "two", "JWT", good(nil)),
+		"no key id":                 sign(jose.EdDSA, one, "", "JWT", good(nil)),
+		"the public key as secret":  sign(jose.HS256, []byte(one.Public().(ed25519.PublicKey)), "one", "JWT", good(nil)),
+		"another kind of token":     sign(jose.EdDSA, one, "one", "at+jwt", good(nil)),
 		"another room":              ours(map[string]any{"aud": "tickets"}),
 		"no room":                   ours(map[string]any{"aud": nil}),
 		"another issuer":            ours(map[string]any{"iss": "somebody"}),
@@ -122,9 +129,8 @@ type keyServer struct {
 }
 
 func serveKeys(t *testing.T, keys ...proof.PrivateKey) *keyServer {
-	t.Helper()
 	s := &keyServer{}
-	s.publish(t, keys...)
+	s.publish(keys...)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.asked.Add(1)
 		set := s.keys.Load()
@@ -138,14 +144,12 @@ func serveKeys(t *testing.T, keys ...proof.PrivateKey) *keyServer {
 	return s
 }
 
-func (s *keyServer) publish(t *testing.T, keys ...proof.PrivateKey) {
-	t.Helper()
+func (s *keyServer) publish(keys ...proof.PrivateKey) {
 	var public []proof.PublicKey
 	for _, k := range keys {
 		public = append(public, k.Public())
 	}
-	set := must(proof.JWKS(public))
-	s.keys.Store(&set)
+	s.keys.Store(new(must(proof.JWKS(public))))
 }
 
 // clock is a time that a test moves.
@@ -157,9 +161,9 @@ func TestKeysAreFetchedWhenTheyAreNeeded(t *testing.T) {
 	one, two := key("one", 1), key("two", 2)
 	node := serveKeys(t, one)
 	var c clock
-	v := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS, cfg.now = nil, []string{node.URL}, c.now })
+	v := verifier(func(cfg *Config) { cfg.Keys, cfg.JWKS, cfg.now = nil, []string{node.URL}, c.now })
 	by := func(k proof.PrivateKey) error {
-		_, err := v.Check(t.Context(), sign(t, jose.EdDSA, k.Key, k.ID, "JWT", good(map[string]any{"iat": c.now().Unix(), "exp": c.now().Unix() + 60})))
+		_, err := v.Check(t.Context(), signed(k, map[string]any{"iat": c.now().Unix(), "exp": c.now().Unix() + 60}))
 		return err
 	}
 	if err := by(one); err != nil || node.asked.Load() != 1 {
@@ -174,7 +178,7 @@ func TestKeysAreFetchedWhenTheyAreNeeded(t *testing.T) {
 	if node.asked.Load() != 1 {
 		t.Errorf("asked %d times", node.asked.Load())
 	}
-	node.publish(t, one, two)
+	node.publish(one, two)
 	c.after.Store(int64(fetchEvery))
 	if err := by(two); err != nil || node.asked.Load() != 2 {
 		t.Errorf("a new key: %v, asked %d times", err, node.asked.Load())
@@ -188,7 +192,7 @@ func TestKeysAreFetchedWhenTheyAreNeeded(t *testing.T) {
 		}
 	}
 	// A key that is not published any more is not taken any more.
-	node.publish(t, two)
+	node.publish(two)
 	if err := v.keys.fetch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +205,7 @@ func TestAnotherNodeIsAskedForTheKeys(t *testing.T) {
 	one := key("one", 1)
 	dead, alive := serveKeys(t, one), serveKeys(t, one)
 	dead.keys.Store(nil)
-	v := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{dead.URL, alive.URL} })
+	v := verifierOf(dead.URL, alive.URL)
 	for range 3 {
 		if err := v.keys.fetch(t.Context()); err != nil {
 			t.Fatal(err)
@@ -226,13 +230,12 @@ func TestWhatIsNoKeySetIsNotTaken(t *testing.T) {
 		"keys that are no": `{"keys":"one"}`,
 	} {
 		node := serveKeys(t, key("one", 1))
-		text := []byte(set)
-		node.keys.Store(&text)
-		v := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{node.URL} })
+		node.keys.Store(new([]byte(set)))
+		v := verifierOf(node.URL)
 		if err := v.keys.fetch(t.Context()); err == nil {
 			t.Errorf("%s: taken", what)
 		}
-		if _, err := v.Check(t.Context(), sign(t, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))); !errors.Is(err, ErrNoKeys) {
+		if _, err := v.Check(t.Context(), signed(key("one", 1), nil)); !errors.Is(err, ErrNoKeys) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -240,7 +243,7 @@ func TestWhatIsNoKeySetIsNotTaken(t *testing.T) {
 
 func TestRunFetchesUntilItsContextEnds(t *testing.T) {
 	node := serveKeys(t, key("one", 1))
-	v := verifier(t, func(cfg *Config) { cfg.JWKS, cfg.Refresh = []string{node.URL}, time.Millisecond })
+	v := verifier(func(cfg *Config) { cfg.JWKS, cfg.Refresh = []string{node.URL}, time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- v.Run(ctx) }()
@@ -253,11 +256,20 @@ func TestRunFetchesUntilItsContextEnds(t *testing.T) {
 	}
 }
 
+// answerTo is what a handler says to a request.
+func answerTo(h http.Handler, method, path, body string, fields http.Header) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header = fields
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
 func TestHandler(t *testing.T) {
-	v := verifier(t, func(cfg *Config) {
+	v := verifier(func(cfg *Config) {
 		cfg.Exempt = func(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/static/") }
 	})
-	token := sign(t, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))
+	token := signed(key("one", 1), nil)
 	var claims Claims
 	h := v.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { claims, _ = FromContext(r.Context()) }))
 	for _, c := range []struct {
@@ -276,10 +288,7 @@ func TestHandler(t *testing.T) {
 		{"not exempt", "GET", "/staticlogo.svg", nil, 403, ""},
 	} {
 		claims = Claims{}
-		r := httptest.NewRequestWithContext(t.Context(), c.method, c.path, nil)
-		r.Header[header] = c.proofs
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
+		w := answerTo(h, c.method, c.path, "", http.Header{header: c.proofs})
 		if w.Code != c.code || claims.Visitor != c.visitor {
 			t.Errorf("%s: code %d, claims %+v", c.what, w.Code, claims)
 		}
@@ -300,18 +309,11 @@ func TestHandler(t *testing.T) {
 		"with a body":      {"x", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 403},
 		"with an upgrade":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}, "Upgrade": {"h2c"}}, 403},
 	} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodOptions, "/", strings.NewReader(c.body))
-		r.Header = c.fields
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != c.code {
+		if w := answerTo(h, http.MethodOptions, "/", c.body, c.fields); w.Code != c.code {
 			t.Errorf("OPTIONS, %s: code %d, want %d", what, w.Code, c.code)
 		}
 	}
-	empty := verifier(t, func(cfg *Config) { cfg.Keys, cfg.JWKS = nil, []string{"http://127.0.0.1:1/"} })
-	r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
-	r.Header.Set(header, token)
-	w := httptest.NewRecorder()
-	empty.Handler(http.NotFoundHandler()).ServeHTTP(w, r)
+	w := answerTo(verifierOf("http://127.0.0.1:1/").Handler(http.NotFoundHandler()), "GET", "/", "", http.Header{header: {token}})
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("without keys: code %d", w.Code)
 	}
@@ -331,13 +333,13 @@ func TestConfigIsChecked(t *testing.T) {
 
 // FuzzCheck holds that nothing that our key has not signed is taken.
 func FuzzCheck(f *testing.F) {
-	v := verifier(f)
-	good := sign(f, jose.EdDSA, key("one", 1).Key, "one", "JWT", good(nil))
+	v := verifier()
+	good := signed(key("one", 1), nil)
 	f.Add(good)
 	f.Add("eyJhbGciOiJub25lIn0..")
 	f.Add(`{"payload":"","signatures":[{"protected":"","signature":""}]}`)
 	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6Im9uZSIsInR5cCI6IkpXVCJ9.e30.AAAA")
-	f.Add(sign(f, jose.EdDSA, key("one", 2).Key, "one", "JWT", map[string]any{}))
+	f.Add(sign(jose.EdDSA, key("one", 2).Key, "one", "JWT", map[string]any{}))
 	f.Fuzz(func(t *testing.T, token string) {
 		// The last character of a text in base64 has bits that say nothing.
 		if _, err := v.Check(t.Context(), token); err == nil && token[:len(token)-1] != good[:len(good)-1] {
