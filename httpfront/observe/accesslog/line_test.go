@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"net/netip"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -55,28 +56,18 @@ func TestLongestLine(t *testing.T) {
 	}
 }
 
+// aField is a text without blanks, or one in quotes or brackets.
+const aField = `("(?:\\.|[^"\\])*"|\[[^\]]*\]|[^ "\[]*)`
+
+var fields = regexp.MustCompile("^" + strings.Repeat(aField+" ", 11) + aField + "$")
+
 // fieldsOf splits a line as any reader would: at blanks outside of quotes and brackets. It
-// unescapes nothing.
-func fieldsOf(line string) (fields []string) {
-	for line != "" {
-		end := " "
-		switch line[0] {
-		case '"':
-			i := 1
-			for ; i < len(line) && line[i] != '"'; i++ {
-				if line[i] == '\\' {
-					i++
-				}
-			}
-			fields, line = append(fields, line[:min(i+1, len(line))]), strings.TrimPrefix(line[min(i+1, len(line)):], " ")
-			continue
-		case '[':
-			end = "] "
-		}
-		field, rest, _ := strings.Cut(line, end)
-		fields, line = append(fields, field), rest
+// unescapes nothing. What is no line has no fields.
+func fieldsOf(line string) []string {
+	if all := fields.FindStringSubmatch(line); all != nil {
+		return all[1:]
 	}
-	return fields
+	return nil
 }
 
 func FuzzLine(f *testing.F) {

@@ -17,15 +17,13 @@ import (
 	"time"
 )
 
-// inBubble runs f beside a Log that writes to a file in a directory, whose clock is that
-// of the bubble. The returned messages are those told.
-func inBubble(t *testing.T, cfg Config, f func(l *Log, dir string, stop func())) (told string) {
-	dir := t.TempDir()
-	cfg.Path = filepath.Join(dir, "access.log")
+// inBubble runs f beside a Log that writes to a file, whose clock is that of the bubble. The
+// returned messages are those told.
+func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told string) {
+	path := filepath.Join(t.TempDir(), "access.log")
 	var messages bytes.Buffer
-	cfg.Logger = slog.New(slog.NewTextHandler(&messages, nil))
 	synctest.Test(t, func(t *testing.T) {
-		l := newLog(t, cfg)
+		l := newLog(t, Config{Path: path, Logger: slog.New(slog.NewTextHandler(&messages, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -33,19 +31,19 @@ func inBubble(t *testing.T, cfg Config, f func(l *Log, dir string, stop func()))
 				t.Error(err)
 			}
 		})
-		f(l, dir, func() { cancel(); wg.Wait() })
-		cancel()
-		wg.Wait()
+		stop := func() {
+			cancel()
+			wg.Wait()
+		}
+		f(l, path, stop)
+		stop()
 	})
 	return messages.String()
 }
 
-func newLog(t testing.TB, cfg Config) *Log {
-	t.Helper()
-	return newSmallLog(t, cfg, bufferSize)
-}
+func newLog(t *testing.T, cfg Config) *Log { return newSmallLog(t, cfg, bufferSize) }
 
-func newSmallLog(t testing.TB, cfg Config, buffer int) *Log {
+func newSmallLog(t *testing.T, cfg Config, buffer int) *Log {
 	t.Helper()
 	l, err := open(cfg, buffer)
 	if err != nil {
@@ -61,13 +59,12 @@ func write(l *Log, target string) {
 }
 
 // targets returns the targets of the lines of a file.
-func targets(t *testing.T, path string) string {
+func targets(t *testing.T, path string) (all []string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []string
 	for line := range strings.Lines(string(text)) {
 		if f := fieldsOf(line); len(f) == 12 {
 			all = append(all, strings.Fields(f[4])[1])
@@ -75,24 +72,27 @@ func targets(t *testing.T, path string) string {
 			all = append(all, "?")
 		}
 	}
-	return strings.Join(all, " ")
+	return all
+}
+
+// expect expects lines with these targets in a file.
+func expect(t *testing.T, path, want string) {
+	t.Helper()
+	if got := strings.Join(targets(t, path), " "); got != want {
+		t.Errorf("%s has %q, want %q", path, got, want)
+	}
 }
 
 // TestLinesAreWritten: within a second, or when Run ends, and behind what there was.
 func TestLinesAreWritten(t *testing.T) {
-	told := inBubble(t, Config{}, func(l *Log, dir string, stop func()) {
-		path := filepath.Join(dir, "access.log")
+	told := inBubble(t, func(l *Log, path string, stop func()) {
 		write(l, "/1")
 		time.Sleep(flushEvery + 1)
 		synctest.Wait()
-		if got := targets(t, path); got != "/1" {
-			t.Errorf("after a second there is %q", got)
-		}
+		expect(t, path, "/1")
 		write(l, "/2")
 		stop()
-		if got := targets(t, path); got != "/1 /2" {
-			t.Errorf("at the end there is %q", got)
-		}
+		expect(t, path, "/1 /2")
 		if s := l.Stats(); s != (Stats{Lines: 2}) {
 			t.Errorf("got %+v", s)
 		}
@@ -100,9 +100,7 @@ func TestLinesAreWritten(t *testing.T) {
 		write(again, "/3")
 		again.flush()
 		again.close()
-		if got := targets(t, path); got != "/1 /2 /3" {
-			t.Errorf("after another start there is %q", got)
-		}
+		expect(t, path, "/1 /2 /3")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
 			t.Errorf("others may read the file: %v, %v", info.Mode(), err)
 		}
@@ -117,24 +115,21 @@ func TestLinesAreWritten(t *testing.T) {
 func TestRotation(t *testing.T) {
 	for _, asked := range []bool{true, false} {
 		t.Run(fmt.Sprint("asked=", asked), func(t *testing.T) {
-			inBubble(t, Config{}, func(l *Log, dir string, stop func()) {
-				path, old := filepath.Join(dir, "access.log"), filepath.Join(dir, "access.log.1")
+			inBubble(t, func(l *Log, path string, stop func()) {
 				write(l, "/1")
-				if err := os.Rename(path, old); err != nil {
+				if err := os.Rename(path, path+".1"); err != nil {
 					t.Fatal(err)
 				}
 				if asked {
 					l.Reopen()
-					synctest.Wait()
 				} else {
 					time.Sleep(flushEvery + 1)
-					synctest.Wait()
 				}
+				synctest.Wait()
 				write(l, "/2")
 				stop()
-				if a, b := targets(t, old), targets(t, path); a != "/1" || b != "/2" {
-					t.Errorf("the old file has %q and the new one %q", a, b)
-				}
+				expect(t, path+".1", "/1")
+				expect(t, path, "/2")
 				if s := l.Stats(); s != (Stats{Lines: 2}) {
 					t.Errorf("got %+v", s)
 				}
@@ -153,9 +148,7 @@ func TestFileThatEndsWithinALine(t *testing.T) {
 	write(l, "/1")
 	l.flush()
 	l.close()
-	if got := targets(t, path); got != "? /1" {
-		t.Errorf("there is %q", got)
-	}
+	expect(t, path, "? /1")
 }
 
 // fakeFile is a disk that can be full, or slow.
@@ -207,8 +200,7 @@ func TestDiskThatFails(t *testing.T) {
 // is told once.
 func TestFileThatCannotBeOpened(t *testing.T) {
 	var full atomic.Bool
-	told := inBubble(t, Config{}, func(l *Log, dir string, stop func()) {
-		path, old := filepath.Join(dir, "access.log"), filepath.Join(dir, "access.log.1")
+	told := inBubble(t, func(l *Log, path string, stop func()) {
 		real := l.open
 		l.open = func(path string) (file, bool, error) {
 			if full.Load() {
@@ -217,7 +209,7 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 			return real(path)
 		}
 		full.Store(true)
-		os.Rename(path, old)
+		os.Rename(path, path+".1")
 		for range 5 {
 			write(l, "/old")
 			time.Sleep(flushEvery)
@@ -228,9 +220,8 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 		synctest.Wait()
 		write(l, "/new")
 		stop()
-		if a, b := targets(t, old), targets(t, path); a != "/old /old /old /old /old" || b != "/new" {
-			t.Errorf("the old file has %q and the new one %q", a, b)
-		}
+		expect(t, path+".1", "/old /old /old /old /old")
+		expect(t, path, "/new")
 		if s := l.Stats(); s.Lines != 6 || s.Dropped != 0 || s.Errors < 4 {
 			t.Errorf("got %+v", s)
 		}
@@ -298,7 +289,7 @@ func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Fields(targets(t, path))
+	got := targets(t, path)
 	seen := map[string]bool{}
 	for _, target := range got {
 		seen[target] = true
@@ -309,8 +300,7 @@ func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	dir := t.TempDir()
-	for _, c := range []Config{{}, {Path: filepath.Join(dir, "none", "a")}} {
+	for _, c := range []Config{{}, {Path: filepath.Join(t.TempDir(), "none", "a")}} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
 		}

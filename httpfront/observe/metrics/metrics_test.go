@@ -23,40 +23,48 @@ import (
 
 var update = flag.Bool("update", false, "write docs/metrics.md and the names for deploy/signals anew")
 
-// fill sets every number of a sample to n, every text to one of its own, and every bool.
-func fill(v reflect.Value, n int64) {
-	switch v.Kind() {
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			v.Set(reflect.ValueOf(time.Unix(n, 0)))
-			return
-		}
+// figures calls do with every number, text, time and bool of a sample, and makes slices and pointers that are empty
+// lead to one.
+func figures(v reflect.Value, path string, do func(path string, v reflect.Value)) {
+	switch {
+	case v.Kind() == reflect.Struct && v.Type() != reflect.TypeFor[time.Time]():
 		for f, field := range v.Fields() {
 			if f.IsExported() {
-				fill(field, n)
+				figures(field, strings.TrimPrefix(path+"."+f.Name, "."), do)
 			}
 		}
-	case reflect.Slice:
-		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
-		fill(v.Index(0), n)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		fill(v.Elem(), n)
-	case reflect.Int, reflect.Int64:
-		v.SetInt(n)
-	case reflect.Uint64:
-		v.SetUint(uint64(n))
-	case reflect.Float64:
-		v.SetFloat(float64(n))
-	case reflect.String:
-		v.SetString(fmt.Sprint("text", n))
-	case reflect.Bool:
-		v.SetBool(n > 0)
+	case v.Kind() == reflect.Slice:
+		if v.Len() == 0 {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		figures(v.Index(0), path, do)
+	case v.Kind() == reflect.Pointer:
+		if v.IsNil() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		figures(v.Elem(), path, do)
+	default:
+		do(path, v)
 	}
 }
 
-func filled(n int64) (s Sample) {
-	fill(reflect.ValueOf(&s).Elem(), n)
+// set sets a figure to n, or to what is made of it.
+func set(v reflect.Value, n int64) {
+	switch v.Kind() {
+	case reflect.Struct:
+		v.Set(reflect.ValueOf(time.Unix(n, 0)))
+	case reflect.String:
+		v.SetString(fmt.Sprint("text", n))
+	case reflect.Bool:
+		v.SetBool(n == 7)
+	default:
+		v.Set(reflect.ValueOf(n).Convert(v.Type()))
+	}
+}
+
+// filled has 7 for every number, a text of its own, and true.
+func filled() (s Sample) {
+	figures(reflect.ValueOf(&s).Elem(), "", func(_ string, v reflect.Value) { set(v, 7) })
 	s.Node.Store, s.Node.Clock, s.Node.Peers[0].State, s.Origins[0].Origins[0].State, s.Certificates[0].Error = "ok", "ok", "alive", "in", ""
 	return s
 }
@@ -72,7 +80,7 @@ var notShown = strings.Fields(`
 	Node.Down.Rooms.Minted. Node.Down.Rooms.Approximate Node.Down.Rooms.Sessions Node.Limits.Rules.Scope Node.Limits.Rules.Bound.Nodes
 	Origins.Origins.Weight Origins.Origins.Reason Origins.Origins.Until Origins.Origins.LastFailure.Text Certificates.Source`)
 
-func metricsOf(t testing.TB, s *Sample) *Metrics {
+func metricsOf(s *Sample) *Metrics {
 	return must(New(func() Sample { return *s }))
 }
 
@@ -89,40 +97,18 @@ func (m *Metrics) text(t *testing.T) string {
 // TestEveryFigureIsShown: each field of a sample changes what is shown, but for those that are
 // known not to be.
 func TestEveryFigureIsShown(t *testing.T) {
-	base := filled(7)
-	before := ownLines(metricsOf(t, &base).text(t))
-	var walk func(v reflect.Value, path string, root *Sample)
-	walk = func(v reflect.Value, path string, root *Sample) {
-		switch v.Kind() {
-		case reflect.Struct:
-			if v.Type() != reflect.TypeFor[time.Time]() {
-				for f, field := range v.Fields() {
-					if f.IsExported() {
-						walk(field, strings.TrimPrefix(path+"."+f.Name, "."), root)
-					}
-				}
-				return
-			}
-		case reflect.Slice:
-			walk(v.Index(0), path, root)
-			return
-		case reflect.Pointer:
-			walk(v.Elem(), path, root)
-			return
-		}
+	base := filled()
+	before := ownLines(metricsOf(&base).text(t))
+	figures(reflect.ValueOf(&base).Elem(), "", func(path string, v reflect.Value) {
 		old := reflect.ValueOf(v.Interface())
-		fill(v, 3e9)
-		if v.Kind() == reflect.Bool {
-			v.SetBool(false)
-		}
+		set(v, 3e9)
 		known := slices.ContainsFunc(notShown, func(p string) bool { return p == path || strings.HasSuffix(p, ".") && strings.HasPrefix(path, p) })
-		if is := ownLines(metricsOf(t, root).text(t)) != before; is == known {
+		if is := ownLines(metricsOf(&base).text(t)) != before; is == known {
 			t.Errorf("%s: shown is %v", path, is)
 		}
 		v.Set(old)
-	}
-	walk(reflect.ValueOf(&base).Elem(), "", &base)
-	if ownLines(metricsOf(t, &base).text(t)) != before {
+	})
+	if ownLines(metricsOf(&base).text(t)) != before {
 		t.Error("the test did not put back what it changed")
 	}
 }
@@ -142,7 +128,7 @@ func ownLines(text string) string {
 func TestLimitsThatTheFrontFollows(t *testing.T) {
 	s := Sample{Limits: []LimitTally{{ID: "7", Action: "queue", Requests: 10}}}
 	s.Node.Limits.Rules = []node.LimitStatus{{ID: "7", Name: "logins"}, {ID: "8", Name: "not yet followed"}}
-	text := ownLines(metricsOf(t, &s).text(t))
+	text := ownLines(metricsOf(&s).text(t))
 	if !strings.Contains(text, `ropeline_limit_requests_total{action="queue",limit="logins"} 10`) || strings.Contains(text, "not yet followed") {
 		t.Errorf("got:\n%s", text)
 	}
@@ -151,8 +137,8 @@ func TestLimitsThatTheFrontFollows(t *testing.T) {
 // TestTableIsWhatIsShown: every metric of the table is shown, with its type, help and
 // labels, and none that is not in it but those of Go and of the process.
 func TestTableIsWhatIsShown(t *testing.T) {
-	s := filled(7)
-	m := metricsOf(t, &s)
+	s := filled()
+	m := metricsOf(&s)
 	m.Requests().Record(crdt.RoomID{}, Admitted, time.Second)
 	shown := must(m.registry.Gather())
 	table, process := map[string]Metric{}, slices.Clone(processNames)
@@ -192,8 +178,8 @@ func TestTableIsWhatIsShown(t *testing.T) {
 
 // TestNamesKeepToConventions runs Prometheus' own check, and holds names to their units.
 func TestNamesKeepToConventions(t *testing.T) {
-	s := filled(7)
-	problems := must(testutil.GatherAndLint(metricsOf(t, &s).registry))
+	s := filled()
+	problems := must(testutil.GatherAndLint(metricsOf(&s).registry))
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -217,7 +203,7 @@ func TestNamesKeepToConventions(t *testing.T) {
 // as many that the configuration has make more than are allowed.
 func TestRequestsMakeNoSeries(t *testing.T) {
 	s := Sample{Node: node.Status{Rooms: []node.RoomStatus{{Zone: "z", Name: "shop"}}}}
-	m := metricsOf(t, &s)
+	m := metricsOf(&s)
 	m.Requests().SetRooms([]NamedRoom{{crdt.RoomID{1}, RoomName{"z", "shop"}}})
 	before := strings.Count(ownLines(m.text(t)), "\n")
 	for i := range 10_000 {
@@ -255,7 +241,7 @@ func TestRequestsMakeNoSeries(t *testing.T) {
 // TestRoomsThatAreGoneHaveNoSeries: and those that stay keep their counts.
 func TestRoomsThatAreGoneHaveNoSeries(t *testing.T) {
 	var s Sample
-	m := metricsOf(t, &s)
+	m := metricsOf(&s)
 	r := m.Requests()
 	stays, goes := NamedRoom{crdt.RoomID{1}, RoomName{"z", "stays"}}, NamedRoom{crdt.RoomID{2}, RoomName{"z", "goes"}}
 	r.SetRooms([]NamedRoom{stays, goes})
@@ -273,7 +259,7 @@ func TestRoomsThatAreGoneHaveNoSeries(t *testing.T) {
 // TestHostileNamesStayInTheirLabels: whatever a name holds, each line is one series.
 func TestHostileNamesStayInTheirLabels(t *testing.T) {
 	s := Sample{Node: node.Status{Rooms: []node.RoomStatus{{Zone: "a\"} 1\nfake 1", Name: "\xff\\" + strings.Repeat("x", 5000)}}}}
-	m := metricsOf(t, &s)
+	m := metricsOf(&s)
 	text := m.text(t)
 	if strings.Contains(text, "\nfake") || strings.Contains(text, strings.Repeat("x", maxLabel)) {
 		t.Error("a name has made a line of its own, or is longer than labels are")
@@ -305,8 +291,7 @@ func markdown() string {
 
 // TestDocsHaveTheTable holds docs/metrics.md to the code; -update writes it.
 func TestDocsHaveTheTable(t *testing.T) {
-	text := must(os.ReadFile(page))
-	head, rest, found := strings.Cut(string(text), markBegin)
+	head, rest, found := strings.Cut(string(must(os.ReadFile(page))), markBegin)
 	table, tail, ended := strings.Cut(rest, markEnd)
 	if !found || !ended {
 		t.Fatalf("%s has no place for the table", page)
@@ -340,8 +325,7 @@ func TestNamesForDeploy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := must(os.ReadFile(namesFile))
-	if string(got) != string(want) {
+	if got := must(os.ReadFile(namesFile)); string(got) != string(want) {
 		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", namesFile)
 	}
 }

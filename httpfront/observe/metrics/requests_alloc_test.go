@@ -11,7 +11,7 @@ import (
 
 func TestRecordAllocatesNothing(t *testing.T) {
 	var s Sample
-	r := metricsOf(t, &s).Requests()
+	r := metricsOf(&s).Requests()
 	r.SetRooms([]NamedRoom{{crdt.RoomID{1}, RoomName{"z", "shop"}}})
 	for _, id := range []crdt.RoomID{{1}, {}} {
 		if got := testing.AllocsPerRun(1000, func() { r.Record(id, Queued, 3*time.Millisecond) }); got != 0 {
