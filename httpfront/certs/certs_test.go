@@ -23,8 +23,7 @@ import (
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // issue returns a certificate for names, and its key, as PEM.
-func issue(t *testing.T, from, to time.Time, names ...string) (cert, key []byte) {
-	t.Helper()
+func issue(from, to time.Time, names ...string) (cert, key []byte) {
 	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: from, NotAfter: to}
 	der := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
@@ -33,9 +32,8 @@ func issue(t *testing.T, from, to time.Time, names ...string) (cert, key []byte)
 }
 
 // month returns a certificate that is valid for thirty days around noon.
-func month(t *testing.T, names ...string) (cert, key []byte) {
-	t.Helper()
-	return issue(t, noon.Add(-15*24*time.Hour), noon.Add(15*24*time.Hour), names...)
+func month(names ...string) (cert, key []byte) {
+	return issue(noon.Add(-15*24*time.Hour), noon.Add(15*24*time.Hour), names...)
 }
 
 // site is a directory of certificates.
@@ -46,6 +44,8 @@ type site struct {
 	now  time.Time
 	cert string // the path of the first certificate
 	key  string
+
+	files *Files
 }
 
 func newSite(t *testing.T) *site {
@@ -73,15 +73,11 @@ func (s *site) load(more ...Pair) (*Files, error) {
 	})
 }
 
-func (s *site) mustLoad(more ...Pair) *Files {
-	s.t.Helper()
-	return must(s.load(more...))
-}
+func (s *site) mustLoad(more ...Pair) *Files { return must(s.load(more...)) }
 
 // shown returns the first name of the certificate that a browser gets which asks for
 // name.
-func shown(t *testing.T, f *Files, name string) string {
-	t.Helper()
+func shown(f *Files, name string) string {
 	c := must(f.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: name, SupportedVersions: []uint16{tls.VersionTLS13},
 		SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
@@ -89,17 +85,41 @@ func shown(t *testing.T, f *Files, name string) string {
 	return c.Leaf.DNSNames[0]
 }
 
-// settle has f look as often as it takes for a change to be in use.
-func settle(f *Files) {
-	f.look()
-	f.look()
+// loaded is a site with a certificate that is in use.
+func loaded(t *testing.T, name string) *site {
+	s := newSite(t)
+	s.put(month(name))
+	s.files = s.mustLoad()
+	return s
+}
+
+// shows expects a certificate, by its first name, for those who ask for no name.
+func (s *site) shows(want string) {
+	s.t.Helper()
+	if got := shown(s.files, ""); got != want {
+		s.t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// says expects so many lines of the log with a text.
+func (s *site) says(text string, n int) {
+	s.t.Helper()
+	if log := s.log.String(); strings.Count(log, text) != n {
+		s.t.Errorf("want %q %d times in the log:\n%s", text, n, log)
+	}
+}
+
+// settle has it look as often as it takes for a change to be in use.
+func (s *site) settle() {
+	s.files.look()
+	s.files.look()
 }
 
 func TestTheCertificateFitsTheName(t *testing.T) {
 	s := newSite(t)
-	s.put(month(t, "one.example", "www.one.example"))
+	s.put(month("one.example", "www.one.example"))
 	second := Pair{filepath.Join(s.dir, "2.crt"), filepath.Join(s.dir, "2.key")}
-	cert, key := month(t, "two.example", "*.two.example")
+	cert, key := month("two.example", "*.two.example")
 	s.write(second.Cert, cert)
 	s.write(second.Key, key)
 	f := s.mustLoad(second)
@@ -107,7 +127,7 @@ func TestTheCertificateFitsTheName(t *testing.T) {
 		"one.example": "one.example", "www.one.example": "one.example", "two.example": "two.example",
 		"a.two.example": "two.example", "a.b.two.example": "one.example", "other.example": "one.example", "": "one.example",
 	} {
-		if got := shown(t, f, name); got != want {
+		if got := shown(f, name); got != want {
 			t.Errorf("%q: got %q, want %q", name, got, want)
 		}
 	}
@@ -146,21 +166,16 @@ func TestChangedFilesAreTakenIn(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.put(month(t, "old.example"))
-			f := s.mustLoad()
-			settle(f)
-			if got := shown(t, f, ""); got != "old.example" {
-				t.Fatalf("before: got %q", got)
-			}
-			cert, key := month(t, "new.example")
+			s.put(month("old.example"))
+			s.files = s.mustLoad()
+			s.settle()
+			s.shows("old.example")
+			cert, key := month("new.example")
 			swap(s, cert, key)
-			settle(f)
-			if got := shown(t, f, ""); got != "new.example" {
-				t.Errorf("after: got %q", got)
-			}
-			if log := s.log.String(); strings.Count(log, "a new certificate is in use") != 1 || strings.Contains(log, "level=ERROR") {
-				t.Errorf("log:\n%s", log)
-			}
+			s.settle()
+			s.shows("new.example")
+			s.says("a new certificate is in use", 1)
+			s.says("level=ERROR", 0)
 		})
 	}
 }
@@ -168,9 +183,9 @@ func TestChangedFilesAreTakenIn(t *testing.T) {
 // TestFilesThatAreOfNoUseChangeNothing also shows that the operator is told once, and
 // that the next good pair is taken.
 func TestFilesThatAreOfNoUseChangeNothing(t *testing.T) {
-	cert, key := month(t, "new.example")
-	_, otherKey := month(t, "other.example")
-	expired, expiredKey := issue(t, noon.Add(-48*time.Hour), noon.Add(-24*time.Hour), "expired.example")
+	cert, key := month("new.example")
+	_, otherKey := month("other.example")
+	expired, expiredKey := issue(noon.Add(-48*time.Hour), noon.Add(-24*time.Hour), "expired.example")
 	for name, spoil := range map[string]func(s *site){
 		"the key of another":  func(s *site) { s.put(cert, otherKey) },
 		"certificate only":    func(s *site) { s.write(s.cert, cert) },
@@ -188,30 +203,24 @@ func TestFilesThatAreOfNoUseChangeNothing(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			s.put(month(t, "old.example"))
-			f := s.mustLoad()
+			s := loaded(t, "old.example")
 			spoil(s)
 			for range 5 {
-				f.look()
+				s.files.look()
 			}
-			if got := shown(t, f, ""); got != "old.example" {
-				t.Errorf("got %q", got)
-			}
-			log := s.log.String()
-			if strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, s.cert) || !strings.Contains(log, "give the certificate") {
+			s.shows("old.example")
+			s.says("level=ERROR", 1)
+			if log := s.log.String(); !strings.Contains(log, s.cert) || !strings.Contains(log, "give the certificate") {
 				t.Errorf("log:\n%s", log)
 			}
-			if st := f.Status(); len(st) != 1 || st[0].Error == "" || st[0].Names[0] != "old.example" || !st[0].NotAfter.Equal(noon.Add(15*24*time.Hour)) {
+			if st := s.files.Status(); len(st) != 1 || st[0].Error == "" || st[0].Names[0] != "old.example" || !st[0].NotAfter.Equal(noon.Add(15*24*time.Hour)) {
 				t.Errorf("status %+v", st)
 			}
 			os.Remove(s.key)
 			s.put(cert, key)
-			settle(f)
-			if got := shown(t, f, ""); got != "new.example" {
-				t.Errorf("a good pair again: got %q", got)
-			}
-			if st := f.Status(); st[0].Error != "" {
+			s.settle()
+			s.shows("new.example")
+			if st := s.files.Status(); st[0].Error != "" {
 				t.Errorf("status after a good pair: %+v", st)
 			}
 		})
@@ -227,52 +236,42 @@ func TestACertificateIsTakenWhenItIsValid(t *testing.T) {
 		"when the one before is no longer, either": {20 * 24 * time.Hour, 15*24*time.Hour + time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSite(t)
-			s.put(month(t, "old.example"))
-			f := s.mustLoad()
-			s.put(issue(t, noon.Add(c.from), noon.Add(60*24*time.Hour), "new.example"))
-			settle(f)
+			s := loaded(t, "old.example")
+			s.put(issue(noon.Add(c.from), noon.Add(60*24*time.Hour), "new.example"))
+			s.settle()
 			s.now = noon.Add(c.taken - time.Second)
-			f.look()
-			if got := shown(t, f, ""); got != "old.example" {
-				t.Fatalf("a second before: got %q", got)
-			}
-			if st := f.Status()[0]; !strings.Contains(st.Error, "which is not now") {
+			s.files.look()
+			s.shows("old.example")
+			if st := s.files.Status()[0]; !strings.Contains(st.Error, "which is not now") {
 				t.Errorf("a second before: status %+v", st)
 			}
 			s.now = noon.Add(c.taken)
-			f.look()
-			if got := shown(t, f, ""); got != "new.example" {
-				t.Errorf("got %q", got)
-			}
-			if st := f.Status()[0]; st.Error != "" {
+			s.files.look()
+			s.shows("new.example")
+			if st := s.files.Status()[0]; st.Error != "" {
 				t.Errorf("status %+v", st)
 			}
-			if log := s.log.String(); strings.Count(log, "level=ERROR") != 1 || strings.Count(log, "a new certificate is in use") != 1 {
-				t.Errorf("log:\n%s", log)
-			}
+			s.says("level=ERROR", 1)
+			s.says("a new certificate is in use", 1)
 		})
 	}
 }
 
 // TestAChangeInProgressIsNotTold has a look fall between the two files.
 func TestAChangeInProgressIsNotTold(t *testing.T) {
-	s := newSite(t)
-	s.put(month(t, "old.example"))
-	f := s.mustLoad()
-	cert, key := month(t, "new.example")
+	s := loaded(t, "old.example")
+	cert, key := month("new.example")
 	s.write(s.cert, cert)
-	f.look()
+	s.files.look()
 	s.write(s.key, key)
-	settle(f)
-	if got := shown(t, f, ""); got != "new.example" || strings.Contains(s.log.String(), "level=ERROR") {
-		t.Errorf("got %q, log:\n%s", got, s.log.String())
-	}
+	s.settle()
+	s.shows("new.example")
+	s.says("level=ERROR", 0)
 }
 
 func TestLoadSaysWhichFileIsWrong(t *testing.T) {
 	s := newSite(t)
-	s.put(month(t, "one.example"))
+	s.put(month("one.example"))
 	gone := Pair{filepath.Join(s.dir, "gone.crt"), filepath.Join(s.dir, "gone.key")}
 	if _, err := s.load(gone); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), gone.Cert) || strings.Contains(err.Error(), s.cert) {
 		t.Errorf("got %v", err)
@@ -283,36 +282,26 @@ func TestLoadSaysWhichFileIsWrong(t *testing.T) {
 }
 
 func TestCertificatesThatRunOutAreToldOf(t *testing.T) {
-	s := newSite(t)
-	s.put(month(t, "one.example"))
-	f := s.mustLoad()
-	settle(f)
-	if s.log.Len() > 0 {
-		t.Fatalf("half a month before:\n%s", s.log.String())
-	}
+	s := loaded(t, "one.example")
+	s.settle()
+	s.says("level=", 0) // half a month before
 	s.now = noon.Add(13 * 24 * time.Hour)
-	settle(f)
-	settle(f)
-	if log := s.log.String(); strings.Count(log, "runs out soon") != 1 {
-		t.Errorf("two days before:\n%s", log)
-	}
+	s.settle()
+	s.settle()
+	s.says("runs out soon", 1)
 	s.now = noon.Add(16 * 24 * time.Hour)
-	settle(f)
-	if log := s.log.String(); strings.Count(log, "is not valid") != 1 {
-		t.Errorf("a day after:\n%s", log)
-	}
+	s.settle()
+	s.says("is not valid", 1)
 	// One that has expired is loaded all the same, and replaced by another expired one.
-	f = s.mustLoad()
-	s.put(issue(t, noon, noon.Add(time.Hour), "two.example"))
-	settle(f)
-	if got := shown(t, f, ""); got != "two.example" {
-		t.Errorf("got %q", got)
-	}
+	s.files = s.mustLoad()
+	s.put(issue(noon, noon.Add(time.Hour), "two.example"))
+	s.settle()
+	s.shows("two.example")
 }
 
 func TestRunLooksUntilItEnds(t *testing.T) {
 	s := newSite(t)
-	s.put(month(t, "old.example"))
+	s.put(month("old.example"))
 	f := must(Load(Config{Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)}))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -320,8 +309,8 @@ func TestRunLooksUntilItEnds(t *testing.T) {
 		f.Run(ctx)
 		close(done)
 	}()
-	s.put(month(t, "new.example"))
-	for shown(t, f, "") != "new.example" {
+	s.put(month("new.example"))
+	for shown(f, "") != "new.example" {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
