@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -169,4 +171,60 @@ func TestTimesAreWrittenAsTheFormatSays(t *testing.T) {
 	if got := appendTime(nil, time.Time{}); len(got) > 0 {
 		t.Errorf("no time is %q, want nothing", got)
 	}
+}
+
+// TestDocsListTheVariables: docs/pages.md has the table that templates and JSON are
+// made from.
+func TestDocsListTheVariables(t *testing.T) {
+	const path, begin, end = "../../docs/pages.md", "<!-- variables -->\n", "<!-- end of variables -->\n"
+	doc := must(os.ReadFile(path))
+	before, rest, ok := strings.Cut(string(doc), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("%s lacks %q or %q", path, begin, end)
+	}
+	var table bytes.Buffer
+	own := true
+	for v := range Variables() {
+		if v.Own != own {
+			fmt.Fprint(&table, "\n| name | type | meaning |\n|---|---|---|\n")
+			own = v.Own
+		}
+		only := ""
+		if v.TemplateOnly {
+			only = "; in templates only"
+		}
+		fmt.Fprintf(&table, "| `%s` | %s | %s%s |\n", v.Name, v.Type, v.Meaning, only)
+	}
+	compare(t, path, []byte(before+begin+table.String()+"\n"+end+after))
+}
+
+var noon = pagetest.Noon
+
+func situations() map[string]Input {
+	all := make(map[string]Input)
+	for name, s := range pagetest.Situations() {
+		all[name] = Input{Settings: s.Settings, Verdict: s.Verdict, Down: s.Down, Now: noon}
+	}
+	return all
+}
+
+// inputOf is one of them.
+func inputOf(name string) Input { return situations()[name] }
+
+func newPage(cfg Config) *Page { return must(New(cfg)) }
+
+// fill is Fill into a new State.
+func fill(p *Page, in Input) *State {
+	var s State
+	p.Fill(&s, in)
+	return &s
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
