@@ -8,18 +8,10 @@ func TestAllocsOfReadsAndWrites(t *testing.T) {
 	here, there := pair(t)
 	p := []byte("hello")
 	if n := testing.AllocsPerRun(1000, func() {
-		if _, err := here.Write(p); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := there.Read(p); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := there.Write(p); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := here.Read(p); err != nil {
-			t.Fatal(err)
-		}
+		must(here.Write(p))
+		must(there.Read(p))
+		must(there.Write(p))
+		must(here.Read(p))
 	}); n != 0 {
 		t.Errorf("%v allocations, want 0", n)
 	}

@@ -55,10 +55,7 @@ func TestMistakesOfSources(t *testing.T) {
 		message      string
 		excerpt      string
 	}{
-		"nothing": {
-			"", 1, 1, `found nothing, want a field, a function, "not" or "("`,
-			"\n^",
-		},
+		"nothing": {"", 1, 1, `found nothing, want a field, a function, "not" or "("`, "\n^"},
 		"on another line, behind a tab": {
 			"ssl and\r\n\thttp.hots eq \"é\"\nor ssl", 2, 2, "there is no field http.hots; did you mean http.host?",
 			"\thttp.hots eq \"é\"\n\t^",
@@ -76,22 +73,10 @@ func TestMistakesOfSources(t *testing.T) {
 			1, 70, `any goes through http.request.headers["a"] here; there can be no second array`,
 			`…request.headers["a"][*] eq "a" and http.request.headers["b"][*] eq "b")` + "\n" + strings.Repeat(" ", 61) + "^",
 		},
-		"not UTF-8": {
-			"ssl and \ufffd\xff", 1, 10, "this is not UTF-8; ", // what stands for bad bytes is good
-			"ssl and \ufffd\ufffd\n         ^",
-		},
-		"too long": {
-			"ssl or " + strings.Repeat("é", MaxLength), 1, MaxLength + 1, "the expression is too long; 4096 characters are allowed",
-			"",
-		},
-		"too deep": {
-			strings.Repeat("(", 33) + "ssl" + strings.Repeat(")", 33), 1, 33, "too many open parentheses; 32 are allowed",
-			"",
-		},
-		"too many elements": {
-			"len(http.host) in {" + strings.Repeat("1 ", 1001) + "}", 1, 19, "a set of 1001 elements; 1000 are allowed, and more in a $list",
-			"",
-		},
+		"not UTF-8":         {"ssl and \ufffd\xff", 1, 10, "this is not UTF-8; ", "ssl and \ufffd\ufffd\n         ^"}, // what stands for bad bytes is good
+		"too long":          {"ssl or " + strings.Repeat("é", MaxLength), 1, MaxLength + 1, "the expression is too long; 4096 characters are allowed", ""},
+		"too deep":          {strings.Repeat("(", 33) + "ssl" + strings.Repeat(")", 33), 1, 33, "too many open parentheses; 32 are allowed", ""},
+		"too many elements": {"len(http.host) in {" + strings.Repeat("1 ", 1001) + "}", 1, 19, "a set of 1001 elements; 1000 are allowed, and more in a $list", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Compile(tt.source, nil)

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -241,46 +240,35 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 }
 
 func TestAProxyOfOursIsBelieved(t *testing.T) {
-	type told struct{ by, host, proto []string }
-	for name, c := range map[string]struct{ proxy, node told }{
-		"one": {
-			told{[]string{"192.0.2.9"}, []string{"shop.example"}, []string{"https"}},
-			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"shop.example"}, []string{"https"}},
-		},
-		"of a WebSocket": {
-			told{[]string{"192.0.2.9"}, nil, []string{"WSS"}},
-			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"inside"}, []string{"https"}},
-		},
-		"of one without TLS": {
-			told{[]string{"192.0.2.9"}, nil, []string{"ws"}},
-			told{[]string{"192.0.2.9, 127.0.0.1"}, []string{"inside"}, []string{"http"}},
-		},
+	for name, c := range map[string]struct {
+		by, host, proto             string // of the proxy; those of several fields are joined by " and "
+		wantBy, wantHost, wantProto string // to the node, which sees who asks behind all that the proxy says
+	}{
+		"one":                {"192.0.2.9", "shop.example", "https", "192.0.2.9, 127.0.0.1", "shop.example", "https"},
+		"of a WebSocket":     {"192.0.2.9", "", "WSS", "192.0.2.9, 127.0.0.1", "inside", "https"},
+		"of one without TLS": {"192.0.2.9", "", "ws", "192.0.2.9, 127.0.0.1", "inside", "http"},
 		"two": {
-			told{[]string{"192.0.2.9, 10.0.0.1"}, []string{"shop.example, inner.example"}, []string{"https,http"}},
-			told{[]string{"192.0.2.9, 10.0.0.1, 127.0.0.1"}, []string{"inner.example"}, []string{"https, http, http"}},
+			"192.0.2.9, 10.0.0.1", "shop.example, inner.example", "https,http",
+			"192.0.2.9, 10.0.0.1, 127.0.0.1", "inner.example", "https, http, http",
 		},
 		"two, in fields of their own": {
-			told{[]string{"192.0.2.9", "10.0.0.1"}, []string{"shop.example", "inner.example"}, []string{"wss", "http"}},
-			told{[]string{"192.0.2.9, 10.0.0.1, 127.0.0.1"}, []string{"inner.example"}, []string{"https, http, http"}},
+			"192.0.2.9 and 10.0.0.1", "shop.example and inner.example", "wss and http",
+			"192.0.2.9, 10.0.0.1, 127.0.0.1", "inner.example", "https, http, http",
 		},
-		"none": {told{}, told{[]string{"127.0.0.1"}, []string{"inside"}, []string{"http"}}},
-		"no scheme of the web": {
-			told{nil, []string{" , "}, []string{"gopher"}}, told{[]string{"127.0.0.1"}, []string{"inside"}, []string{"http"}},
-		},
+		"none":                 {"", "", "", "127.0.0.1", "inside", "http"},
+		"no scheme of the web": {"", " , ", "gopher", "127.0.0.1", "inside", "http"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, admit)
-			r := httptest.NewRequest(http.MethodGet, "http://inside/", nil)
-			for name, values := range map[string][]string{"X-Forwarded-For": c.proxy.by, "X-Forwarded-Host": c.proxy.host, "X-Forwarded-Proto": c.proxy.proto} {
-				if values != nil {
-					r.Header[name] = values
+			r := get("http://inside/")
+			for name, values := range map[string]string{"X-Forwarded-For": c.by, "X-Forwarded-Host": c.host, "X-Forwarded-Proto": c.proto} {
+				if values != "" {
+					r.Header[name] = strings.Split(values, " and ")
 				}
 			}
 			visit(newGate(Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), answers["nothing"], r)
-			h := n.asked()[0].Header
-			if got := (told{h["X-Forwarded-For"], h["X-Forwarded-Host"], h["X-Forwarded-Proto"]}); !reflect.DeepEqual(got, c.node) {
-				t.Errorf("the node is told %q, want %q", got, c.node)
-			}
+			expectFields(t, "to the node", n.asked()[0].Header,
+				"X-Forwarded-For", c.wantBy, "X-Forwarded-Host", c.wantHost, "X-Forwarded-Proto", c.wantProto)
 		})
 	}
 }

@@ -257,7 +257,8 @@ func TestRunFetchesUntilItsContextEnds(t *testing.T) {
 }
 
 // answerTo is what a handler says to a request.
-func answerTo(h http.Handler, method, path, body string, fields http.Header) *httptest.ResponseRecorder {
+func answerTo(h http.Handler, request, body string, fields http.Header) *httptest.ResponseRecorder {
+	method, path, _ := strings.Cut(request, " ")
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header = fields
 	w := httptest.NewRecorder()
@@ -272,48 +273,36 @@ func TestHandler(t *testing.T) {
 	token := signed(key("one", 1), nil)
 	var claims Claims
 	h := v.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { claims, _ = FromContext(r.Context()) }))
-	for _, c := range []struct {
-		what, method, path string
-		proofs             []string
-		code               int
-		visitor            string
+	const origin, method = "Origin", "Access-Control-Request-Method"
+	for what, c := range map[string]struct {
+		request, body string
+		fields        http.Header
+		code          int
+		visitor       string
 	}{
-		{"a proof", "GET", "/", []string{token}, 200, "v"},
-		{"none", "GET", "/", nil, 403, ""},
-		{"a bad one", "POST", "/", []string{"x"}, 403, ""},
-		{"two", "GET", "/", []string{token, token}, 403, ""},
-		{"OPTIONS", "OPTIONS", "/", nil, 403, ""},
-		{"exempt", "GET", "/static/logo.svg", nil, 200, ""},
-		{"exempt, with a bad one", "GET", "/static/logo.svg", []string{"x"}, 200, ""},
-		{"not exempt", "GET", "/staticlogo.svg", nil, 403, ""},
+		"a proof":                {"GET /", "", http.Header{header: {token}}, 200, "v"},
+		"none":                   {"GET /", "", nil, 403, ""},
+		"a bad one":              {"POST /", "", http.Header{header: {"x"}}, 403, ""},
+		"two":                    {"GET /", "", http.Header{header: {token, token}}, 403, ""},
+		"exempt":                 {"GET /static/logo.svg", "", nil, 200, ""},
+		"exempt, with a bad one": {"GET /static/logo.svg", "", http.Header{header: {"x"}}, 200, ""},
+		"not exempt":             {"GET /staticlogo.svg", "", nil, 403, ""},
+		"OPTIONS":                {"OPTIONS /", "", nil, 403, ""},
+		"a preflight":            {"OPTIONS /", "", http.Header{origin: {"https://a"}, method: {"PUT"}}, 200, ""},
+		"without a page":         {"OPTIONS /", "", http.Header{method: {"PUT"}}, 403, ""},
+		"without a method":       {"OPTIONS /", "", http.Header{origin: {"https://a"}}, 403, ""},
+		"an empty page":          {"OPTIONS /", "", http.Header{origin: {""}, method: {"PUT"}}, 403, ""},
+		"an empty method":        {"OPTIONS /", "", http.Header{origin: {"https://a"}, method: {""}}, 403, ""},
+		"with a body":            {"OPTIONS /", "x", http.Header{origin: {"https://a"}, method: {"PUT"}}, 403, ""},
+		"with an upgrade":        {"OPTIONS /", "", http.Header{origin: {"https://a"}, method: {"PUT"}, "Upgrade": {"h2c"}}, 403, ""},
 	} {
 		claims = Claims{}
-		w := answerTo(h, c.method, c.path, "", http.Header{header: c.proofs})
-		if w.Code != c.code || claims.Visitor != c.visitor {
-			t.Errorf("%s: code %d, claims %+v", c.what, w.Code, claims)
-		}
-		if c.code != 200 && w.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: may be stored", c.what)
+		w := answerTo(h, c.request, c.body, c.fields)
+		if w.Code != c.code || claims.Visitor != c.visitor || c.code != 200 && w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: code %d %v, claims %+v", what, w.Code, w.Header(), claims)
 		}
 	}
-	for what, c := range map[string]struct {
-		body   string
-		fields http.Header
-		code   int
-	}{
-		"a preflight":      {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 200},
-		"without a page":   {"", http.Header{"Access-Control-Request-Method": {"PUT"}}, 403},
-		"without a method": {"", http.Header{"Origin": {"https://a"}}, 403},
-		"an empty page":    {"", http.Header{"Origin": {""}, "Access-Control-Request-Method": {"PUT"}}, 403},
-		"an empty method":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {""}}, 403},
-		"with a body":      {"x", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}}, 403},
-		"with an upgrade":  {"", http.Header{"Origin": {"https://a"}, "Access-Control-Request-Method": {"PUT"}, "Upgrade": {"h2c"}}, 403},
-	} {
-		if w := answerTo(h, http.MethodOptions, "/", c.body, c.fields); w.Code != c.code {
-			t.Errorf("OPTIONS, %s: code %d, want %d", what, w.Code, c.code)
-		}
-	}
-	w := answerTo(verifierOf("http://127.0.0.1:1/").Handler(http.NotFoundHandler()), "GET", "/", "", http.Header{header: {token}})
+	w := answerTo(verifierOf("http://127.0.0.1:1/").Handler(http.NotFoundHandler()), "GET /", "", http.Header{header: {token}})
 	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
 		t.Errorf("without keys: code %d", w.Code)
 	}
