@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,14 +88,10 @@ func TestChoicePrefersWhatIsBest(t *testing.T) {
 		}
 		out := (down | ejected&^due)
 		i := choose(ms, start, time.Second, tried, full)
+		worse := []indexes{tried, out, full} // the worst first
 		rank := func(i int) int {
-			switch {
-			case tried.has(i):
-				return 3
-			case out.has(i):
-				return 2
-			case full.has(i):
-				return 1
+			if at := slices.IndexFunc(worse, func(set indexes) bool { return set.has(i) }); at >= 0 {
+				return len(worse) - at
 			}
 			return 0
 		}

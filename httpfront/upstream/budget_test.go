@@ -25,8 +25,7 @@ func TestABudgetBoundsAllGroups(t *testing.T) {
 	if got := acquired(b, Tried{}); a.pools[0].idle[0] != second || len(a.pools[0].idle) != 1 || got.reused {
 		t.Errorf("not the connection that was unused for longest made room: %d are left", len(a.pools[0].idle))
 	}
-	var tried Tried
-	tunnel, err := b.AcquireTunnel(&tried)
+	tunnel, err := b.AcquireTunnel(new(Tried))
 	if err != nil || len(a.pools[0].idle) != 0 {
 		t.Fatalf("an upgrade found no room: %v, %d unused", err, len(a.pools[0].idle))
 	}
@@ -46,8 +45,7 @@ func TestABudgetBoundsAllGroups(t *testing.T) {
 		t.Errorf("a connection that is kept does not count: %v", err)
 	}
 	kept.Drop()
-	last := acquired(a, Tried{})
-	last.Discard()
+	acquired(a, Tried{}).Discard()
 	if n := len(budget.places); n != 1 {
 		t.Errorf("%d count, of 1 that is open", n)
 	}
@@ -69,12 +67,9 @@ func TestABudgetLosesNothing(t *testing.T) {
 	for i := range 2 * conns {
 		all.Go(func() {
 			for k := range 50 {
-				c, err := groups[(i+k)%3].Acquire(new(Tried), Request)
-				switch {
-				case err != nil:
-				case k%7 == 0:
+				if c, err := groups[(i+k)%3].Acquire(new(Tried), Request); err == nil && k%7 == 0 {
 					c.Discard()
-				default:
+				} else if err == nil {
 					c.Release()
 				}
 			}

@@ -143,7 +143,8 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 		}
 	}
 	s := g.Status()
-	if o := s.Origins[0]; s.Name != "shop" || o.State != "ejected" || o.Until == nil || o.Failures != 3 || o.Requests != 3 || o.Weight != 5 || !strings.Contains(o.Reason, "refused") {
+	if o := s.Origins[0]; s.Name != "shop" || o.State != "ejected" || o.Until == nil || o.Failures != 3 || o.Requests != 3 || o.Weight != 5 ||
+		!strings.Contains(o.Reason, "refused") {
 		t.Errorf("the dead one is %+v", o)
 	}
 	if o := s.Origins[1]; o.State != "in" || o.Reason != "" || o.Failures != 0 || o.Requests < 23 || o.Active != 0 || o.Idle != 3 { // each other try opens one
@@ -196,30 +197,26 @@ func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
 	// A busy machine may take longer than that for an answer.
 	g.cfg.Check.Timeout = 10 * time.Second
 	running(t, g)
-	state := func(want string) func() bool {
-		return func() bool { return g.Status().Origins[0].State == want }
-	}
+	is := func() OriginStatus { return g.Status().Origins[0] }
 	waitFor(t, "the first check", func() bool { return a.asked.Load() > 0 && b.asked.Load() > 0 })
-	if r := a.last.Load(); r.Method != "GET" || r.URL.Path != "/up" || r.URL.RawQuery != "x=1" || r.Host != "shop.example" || !r.Close {
-		t.Errorf("the check asked %s %s of %s, close %v", r.Method, r.URL, r.Host, r.Close)
+	r := a.last.Load()
+	if got := fmt.Sprintf("%s %s of %s, close %v", r.Method, r.URL, r.Host, r.Close); got != "GET /up?x=1 of shop.example, close true" {
+		t.Errorf("the check asked %s", got)
 	}
 	a.ill.Store(true)
-	waitFor(t, "the ill one to go out", state("down"))
+	waitFor(t, "the ill one to go out", func() bool { return is().State == "down" })
 	for range 10 {
 		if at, err := ask(g, new(Tried)); at != b.URL || err != nil {
 			t.Fatalf("a request went to %s, %v", at, err)
 		}
 	}
-	if o := g.Status().Origins[0]; !strings.Contains(o.Reason, "GET /up?x=1: status 503") {
-		t.Errorf("the reason is %q", o.Reason)
+	if reason := is().Reason; !strings.Contains(reason, "GET /up?x=1: status 503") {
+		t.Errorf("the reason is %q", reason)
 	}
 	a.ill.Store(false)
-	waitFor(t, "the origin to come in", state("in"))
-	if !log.has("origin is out") || !log.has("origin is in again") {
-		t.Errorf("the log says %s", log.buf.String())
-	}
-	if o := g.Status().Origins[0]; o.Reason != "" {
-		t.Errorf("it is in, and the reason is still %q", o.Reason)
+	waitFor(t, "the origin to come in", func() bool { return is().State == "in" })
+	if !log.has("origin is out") || !log.has("origin is in again") || is().Reason != "" {
+		t.Errorf("it is in, the reason is still %q, and the log says %s", is().Reason, log.buf.String())
 	}
 }
 
