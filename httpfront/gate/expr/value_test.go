@@ -12,39 +12,21 @@ func TestValue(t *testing.T) {
 		Headers: Pairs{{"X-Key", "abc"}, {"x-key", "def"}, {"X-Empty", ""}, {"Cookie", "a=1; b=; a=2"}},
 	}
 	v4 := "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xc0\x00\x02\x07"
-	for _, c := range []struct {
-		source, want string
-		missing      bool
-	}{
-		{source: "http.host", want: "Shop.example"},
-		{source: "lower(http.host)", want: "shop.example"},
-		{source: "http.request.uri.path", want: "/a"},
-		{source: "ip.src", want: v4},
-		{source: "ip.src.country", want: "NO"},
-		{source: `http.request.headers["x-key"]`, want: "abc"},
-		{source: `http.request.headers["X-Key"][1]`, want: "def"},
-		{source: `http.request.headers["x-key"][2]`, missing: true},
-		{source: `http.request.headers["x-empty"]`},
-		{source: `http.request.headers["x-none"]`, missing: true},
-		{source: `http.request.cookies["a"]`, want: "1"},
-		{source: `http.request.cookies["b"]`},
-		{source: `http.request.cookies["c"]`, missing: true},
-		{source: `http.request.uri.args["q"]`, want: "1"},
-		{source: `http.request.uri.args["empty"]`},
-		{source: `http.request.uri.args["bare"]`},
-		{source: `http.request.uri.args["none"]`, missing: true},
+	const missing = "there is none"
+	for source, want := range map[string]string{
+		"http.host": "Shop.example", "lower(http.host)": "shop.example", "http.request.uri.path": "/a", "ip.src": v4, "ip.src.country": "NO",
+		`http.request.headers["x-key"]`: "abc", `http.request.headers["X-Key"][1]`: "def", `http.request.headers["x-key"][2]`: missing,
+		`http.request.headers["x-empty"]`: "", `http.request.headers["x-none"]`: missing,
+		`http.request.cookies["a"]`: "1", `http.request.cookies["b"]`: "", `http.request.cookies["c"]`: missing,
+		`http.request.uri.args["q"]`: "1", `http.request.uri.args["empty"]`: "", `http.request.uri.args["bare"]`: "",
+		`http.request.uri.args["none"]`: missing,
 	} {
-		v, err := CompileValue(c.source)
-		if err != nil {
-			t.Errorf("%s: %v", c.source, err)
-			continue
-		}
-		got, ok := v.Append([]byte("before "), r)
-		if string(got) != "before "+c.want || ok == c.missing {
-			t.Errorf("%s: got %q, %v, want %q", c.source, got, ok, c.want)
+		got, ok := must(CompileValue(source)).Append([]byte("before "), r)
+		if string(got) != "before "+strings.TrimSuffix(want, missing) || ok != (want != missing) {
+			t.Errorf("%s: got %q, %v, want %q", source, got, ok, want)
 		}
 	}
-	v, _ := CompileValue("ip.src")
+	v := must(CompileValue("ip.src"))
 	if _, ok := v.Append(nil, &Request{}); ok || !v.IsAddress() {
 		t.Error("a request from nowhere has an address")
 	}

@@ -39,14 +39,9 @@ func keyring(sealing byte, ids ...byte) *Keyring {
 
 func admitted() node.Pass {
 	return node.Pass{
-		Visitor:    node.VisitorID{9, 8, 7},
-		Room:       shop,
-		Arrival:    day,
-		LastPoll:   day.Add(40 * time.Second),
-		Refresh:    20 * time.Second,
-		AcceptedAt: day.Add(time.Minute),
-		LeaseEnd:   day.Add(6 * time.Minute),
-		Ticket:     ticket.Ticket{Anchor: crdt.NodeID{5}, Boot: 3, Block: 4, Seq: 1 << 40},
+		Visitor: node.VisitorID{9, 8, 7}, Room: shop, Arrival: day, LastPoll: day.Add(40 * time.Second), Refresh: 20 * time.Second,
+		AcceptedAt: day.Add(time.Minute), LeaseEnd: day.Add(6 * time.Minute),
+		Ticket: ticket.Ticket{Anchor: crdt.NodeID{5}, Boot: 3, Block: 4, Seq: 1 << 40},
 	}
 }
 

@@ -24,29 +24,15 @@ func TestAppendMinutes(t *testing.T) {
 }
 
 func TestAppendRange(t *testing.T) {
-	for _, r := range []struct {
-		low, high int
-		want      string
-	}{
-		{10, 25, "about 10 to 25 minutes"},
-		{25, 10, "about 10 to 25 minutes"},
-		{0, 2, "about 1 to 2 minutes"},
-		{-7, 2, "about 1 to 2 minutes"},
-		{1, 1, "1 minute"},
-		{0, 1, "1 minute"},
-		{0, 0, "less than a minute"},
-		{-3, -1, "less than a minute"},
-		{7, 7, "7 minutes"},
-		{45, 60, "about 45 minutes to 1 hour"},
-		{59, 61, "about 59 minutes to 1 hour and 1 minute"},
-		{90, 90, "1 hour and 30 minutes"},
-		{600, 1800, "about 10 hours to 1 day and 6 hours"},
-		{1439, 1440, "about 23 hours and 59 minutes to 1 day"},
-		{1441, 1500, "1 day and 1 hour"},
-		{1440, 1441, "about 1 day to 1 day and 1 hour"},
+	for of, want := range map[[2]int]string{
+		{10, 25}: "about 10 to 25 minutes", {25, 10}: "about 10 to 25 minutes", {0, 2}: "about 1 to 2 minutes", {-7, 2}: "about 1 to 2 minutes",
+		{1, 1}: "1 minute", {0, 1}: "1 minute", {0, 0}: "less than a minute", {-3, -1}: "less than a minute", {7, 7}: "7 minutes",
+		{45, 60}: "about 45 minutes to 1 hour", {59, 61}: "about 59 minutes to 1 hour and 1 minute", {90, 90}: "1 hour and 30 minutes",
+		{600, 1800}: "about 10 hours to 1 day and 6 hours", {1439, 1440}: "about 23 hours and 59 minutes to 1 day",
+		{1441, 1500}: "1 day and 1 hour", {1440, 1441}: "about 1 day to 1 day and 1 hour",
 	} {
-		if got := string(Of(English).AppendRange(nil, r.low, r.high)); got != r.want {
-			t.Errorf("%d to %d: got %q, want %q", r.low, r.high, got, r.want)
+		if got := string(Of(English).AppendRange(nil, of[0], of[1])); got != want {
+			t.Errorf("%d to %d: got %q, want %q", of[0], of[1], got, want)
 		}
 	}
 }
