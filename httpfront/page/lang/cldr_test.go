@@ -69,9 +69,11 @@ func TestNumbersAreThoseOfCLDR(t *testing.T) {
 		}
 		first, _, _ := strings.Cut(l.Tag(), "-")
 		for _, region := range slices.Sorted(maps.Keys(facts.Regions)) {
-			other := Match(first+"-"+region, English)
-			if got := numbersOf(other); other.Tag() != l.Tag() || !slices.Equal(got, plain(facts.Regions[region])) {
-				t.Errorf("%s-%s: got %s with %q, want %q", first, region, other.Tag(), got, facts.Regions[region])
+			for _, accept := range []string{first + "-" + region, first + "-" + region + "-1996;q=0.4"} {
+				other := Match(accept, English)
+				if got := numbersOf(other); other.Tag() != l.Tag() || other.wording != l.wording || !slices.Equal(got, plain(facts.Regions[region])) {
+					t.Errorf("%s: got %s with %q, want %q and its words", accept, other.Tag(), got, facts.Regions[region])
+				}
 			}
 		}
 	}
