@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 	"testing"
 )
@@ -37,11 +38,7 @@ func TestPatient(t *testing.T) {
 	if _, got := Patient(&failing{with: []error{syscall.EINVAL}}, log).Accept(); !errors.Is(got, syscall.EINVAL) {
 		t.Errorf("got %v, want an error that does not pass by itself", got)
 	}
-	var always []error
-	for range 1000 {
-		always = append(always, syscall.EMFILE)
-	}
-	p := Patient(&failing{with: always}, log)
+	p := Patient(&failing{with: slices.Repeat([]error{syscall.EMFILE}, 1000)}, log)
 	p.Close()
 	if _, got := p.Accept(); !errors.Is(got, net.ErrClosed) {
 		t.Errorf("closed: got %v", got)

@@ -21,19 +21,26 @@ func (f *fake) RemoteAddr() net.Addr {
 }
 func (f *fake) Close() error { f.closed = true; return nil }
 
+func closed(p *Place) bool { return p.Conn.(*fake).closed }
+
+// places are for so many connections, of which peers in 203.0.113.0/24 are trusted. A connection that enters has none where it
+// gets nil.
+func places(conns, perAddress int) (l *Places, enter func(from string) *Place) {
+	trusted := []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
+	l = NewPlaces(nil, PlacesConfig{Conns: conns, PerAddress: perAddress, Trusted: trusted, Log: slog.New(slog.DiscardHandler)})
+	return l, func(from string) *Place {
+		if p := newPlace(l, &fake{from: from}); l.enter(p) {
+			return p
+		}
+		return nil
+	}
+}
+
 // TestWhoGivesUpAPlace: who has waited for longest, of the same address where that one has too many; nobody whose
 // request is being answered.
 func TestWhoGivesUpAPlace(t *testing.T) {
 	const conns, perAddress = 40, 10
-	l := NewPlaces(nil, PlacesConfig{Conns: conns, PerAddress: perAddress, Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Log: slog.New(slog.DiscardHandler)})
-	enter := func(from string) *Place {
-		p := newPlace(l, &fake{from: from})
-		if !l.enter(p) {
-			return nil
-		}
-		return p
-	}
-	closed := func(p *Place) bool { return p.Conn.(*fake).closed }
+	l, enter := places(conns, perAddress)
 	stranger := func(i int) string { return fmt.Sprintf("10.%d.%d.1:1", i/200, i%200) }
 	served := enter(stranger(0))
 	served.Keep()
@@ -76,16 +83,7 @@ func TestWhoGivesUpAPlace(t *testing.T) {
 
 // TestStrangersCostTheTrustedNoPlace: those have no limit of an address, and give up places after all others.
 func TestStrangersCostTheTrustedNoPlace(t *testing.T) {
-	l := NewPlaces(nil, PlacesConfig{Conns: 3, PerAddress: 1, Trusted: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Log: slog.New(slog.DiscardHandler)})
-	enter := func(from string) *Place {
-		t.Helper()
-		p := newPlace(l, &fake{from: from})
-		if !l.enter(p) {
-			t.Fatalf("no place for %s", from)
-		}
-		return p
-	}
-	closed := func(p *Place) bool { return p.Conn.(*fake).closed }
+	_, enter := places(3, 1)
 	proxies := []*Place{enter("203.0.113.1:1"), enter("203.0.113.1:2")}
 	for i := range 5 {
 		first, second := enter(fmt.Sprintf("192.0.2.%d:1", i)), enter("198.51.100.1:1")

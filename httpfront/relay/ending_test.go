@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -106,7 +107,7 @@ func ended(t *testing.T, after int, pieces ...[]byte) (got []byte, finished bool
 // TestTunnelsEndBehindAFrame, with a word to the client.
 func TestTunnelsEndBehindAFrame(t *testing.T) {
 	one, two := frame(1, "one"), frame(2, strings.Repeat("2", 300))
-	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	join := slices.Concat[[]byte]
 	for what, c := range map[string]struct {
 		after    int
 		pieces   [][]byte

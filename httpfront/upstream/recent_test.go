@@ -9,7 +9,6 @@ import (
 
 // TestRecent adds requests of which is known how long they took, lets time pass, and compares.
 func TestRecent(t *testing.T) {
-	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	var r recent
 	want := func(now time.Time, requests, errors uint64, p50, p99 time.Duration, late ...time.Duration) {
 		t.Helper()
@@ -20,38 +19,37 @@ func TestRecent(t *testing.T) {
 		f := r.figures(now, began)
 		near := func(got, want time.Duration) bool { return got >= want && got <= want+want/4+4*time.Microsecond }
 		if f.requests != requests || f.errors != errors || !near(f.p50, p50) || !near(f.p99, p99) {
-			t.Errorf("at %v: %+v, want %d requests, %d errors, about %v and %v", now.Sub(noon), f, requests, errors, p50, p99)
+			t.Errorf("at %v: %+v, want %d requests, %d errors, about %v and %v", now.Sub(start), f, requests, errors, p50, p99)
 		}
 	}
-	want(noon, 0, 0, 0, 0)
+	want(start, 0, 0, 0, 0)
 	for i := range 100 {
 		took := 20 * time.Millisecond
 		if i >= 97 {
 			took = 3 * time.Second
 		}
-		r.add(took, i%4 == 0, noon)
+		r.add(took, i%4 == 0, start)
 	}
-	want(noon, 100, 25, 20*time.Millisecond, 3*time.Second)
-	r.add(-1, true, noon.Add(recentSlot)) // not answered
-	want(noon.Add(recentSlot), 101, 26, 20*time.Millisecond, 3*time.Second)
-	want(noon.Add(recentSpan-1), 101, 26, 20*time.Millisecond, 3*time.Second)
-	want(noon.Add(recentSpan), 1, 1, 0, 0)
-	r.add(time.Microsecond, false, noon.Add(recentSpan)) // the slot is of this span now
-	want(noon.Add(recentSpan), 2, 1, time.Microsecond, time.Microsecond)
-	want(noon.Add(recentSpan), 5, 1, 7*time.Second, 9*time.Second, 7*time.Second, 8*time.Second, 9*time.Second) // which wait
-	want(noon.Add(recentSpan), 5, 1, 50*time.Second, 2*time.Minute, 50*time.Second, time.Minute, 2*time.Minute) // for longer than the span
+	want(start, 100, 25, 20*time.Millisecond, 3*time.Second)
+	r.add(-1, true, start.Add(recentSlot)) // not answered
+	want(start.Add(recentSlot), 101, 26, 20*time.Millisecond, 3*time.Second)
+	want(start.Add(recentSpan-1), 101, 26, 20*time.Millisecond, 3*time.Second)
+	want(start.Add(recentSpan), 1, 1, 0, 0)
+	r.add(time.Microsecond, false, start.Add(recentSpan)) // the slot is of this span now
+	want(start.Add(recentSpan), 2, 1, time.Microsecond, time.Microsecond)
+	want(start.Add(recentSpan), 5, 1, 7*time.Second, 9*time.Second, 7*time.Second, 8*time.Second, 9*time.Second) // which wait
+	want(start.Add(recentSpan), 5, 1, 50*time.Second, 2*time.Minute, 50*time.Second, time.Minute, 2*time.Minute) // for longer than the span
 	for range recentEnough {
-		r.add(time.Millisecond, false, noon.Add(recentSpan))
+		r.add(time.Millisecond, false, start.Add(recentSpan))
 	}
-	want(noon.Add(recentSpan), 21, 0, time.Millisecond, time.Millisecond, time.Minute, time.Minute) // and others are answered
-	want(noon.Add(time.Hour), 0, 0, 0, 0)
+	want(start.Add(recentSpan), 21, 0, time.Millisecond, time.Millisecond, time.Minute, time.Minute) // and others are answered
+	want(start.Add(time.Hour), 0, 0, 0, 0)
 }
 
 // TestTroubleOutweighsWhatWasBefore: among many requests those of the last seconds count, among few as many as there are.
 func TestTroubleOutweighsWhatWasBefore(t *testing.T) {
-	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
-		perSlot          int // requests, half of which fail from noon on
+		perSlot          int // requests, half of which fail from start on
 		since            time.Duration
 		requests, errors uint64
 	}{
@@ -65,10 +63,10 @@ func TestTroubleOutweighsWhatWasBefore(t *testing.T) {
 		for at := -recentSpan; at < c.since; at += recentSlot {
 			for i := range c.perSlot {
 				slot := int(at / recentSlot)
-				r.add(time.Millisecond, at >= 0 && (i+slot)%2 == 1, noon.Add(at))
+				r.add(time.Millisecond, at >= 0 && (i+slot)%2 == 1, start.Add(at))
 			}
 		}
-		if f := r.figures(noon.Add(c.since-1), nil); f.requests != c.requests || f.errors != c.errors {
+		if f := r.figures(start.Add(c.since-1), nil); f.requests != c.requests || f.errors != c.errors {
 			t.Errorf("%d requests in %v, %v after trouble began: %+v, want %d and %d errors", c.perSlot, recentSlot, c.since, f, c.requests, c.errors)
 		}
 	}

@@ -10,27 +10,26 @@ import (
 // who waited have asked, and another outage begins all of it again.
 func TestRecovery(t *testing.T) {
 	const refresh = 20 * time.Second
-	noon := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	var r recovery
 	at := func(after time.Duration, want Recovery) {
 		t.Helper()
-		if got := r.at(refresh, noon.Add(after)); got != want {
+		if got := r.at(refresh, start.Add(after)); got != want {
 			t.Errorf("after %v it is %d, want %d", after, got, want)
 		}
 	}
-	r.observe(true, noon)
+	r.observe(true, start)
 	at(0, Up)
-	r.observe(false, noon.Add(time.Second))
-	r.observe(false, noon.Add(2*time.Second))
+	r.observe(false, start.Add(time.Second))
+	r.observe(false, start.Add(2*time.Second))
 	at(time.Second, Down)
 	at(time.Hour, Down)
-	r.observe(true, noon.Add(time.Hour))
+	r.observe(true, start.Add(time.Hour))
 	at(time.Hour, Returning)
 	at(time.Hour+refresh-1, Returning)
 	at(time.Hour+refresh, Growing)
-	r.observe(false, noon.Add(time.Hour+30*time.Second))
+	r.observe(false, start.Add(time.Hour+30*time.Second))
 	at(time.Hour+31*time.Second, Down)
-	r.observe(true, noon.Add(time.Hour+33*time.Second)) // down for 3 s: nobody has asked later than that
+	r.observe(true, start.Add(time.Hour+33*time.Second)) // down for 3 s: nobody has asked later than that
 	at(time.Hour+36*time.Second-1, Returning)
 	at(time.Hour+36*time.Second, Growing)
 	at(time.Hour+36*time.Second+growthSteps*growthStep-1, Growing)
@@ -41,10 +40,9 @@ func TestRecovery(t *testing.T) {
 // step to step no more than twice as many, also where nobody has asked for a while.
 func TestAdmissionGrows(t *testing.T) {
 	const refresh = 20 * time.Second
-	back := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
 	for _, idle := range []time.Duration{0, 7 * time.Second} {
-		r := recovery{down: time.Second, back: back}
-		begin := back.Add(time.Second)
+		r := recovery{down: time.Second, back: start}
+		begin := start.Add(time.Second)
 		given := map[int]int{}
 		for ms := idle.Milliseconds(); ms < (6 * growthStep).Milliseconds(); ms++ {
 			now := begin.Add(time.Duration(ms) * time.Millisecond)
@@ -66,9 +64,8 @@ func TestAdmissionGrows(t *testing.T) {
 
 // TestPermitsAreForThoseWhoWaited: somebody new gets one only when those who waited have left all of them.
 func TestPermitsAreForThoseWhoWaited(t *testing.T) {
-	back := time.Date(2026, 11, 27, 12, 0, 0, 0, time.UTC)
-	now := back.Add(3*growthStep + growthStep/2) // eight a second
-	r := recovery{back: back, permits: 8, filled: now}
+	now := start.Add(3*growthStep + growthStep/2) // eight a second
+	r := recovery{back: start, permits: 8, filled: now}
 	if !r.permit(0, 1, now) {
 		t.Error("somebody new gets none where nobody else wants any")
 	}

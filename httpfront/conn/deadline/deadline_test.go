@@ -72,20 +72,15 @@ func TestDeadlinesHoldToTheNanosecond(t *testing.T) {
 }
 
 func TestADeadlineThatIsMovedWhileARead(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		then, want time.Duration
-	}{{"is moved to a sooner time", 2 * time.Second, 3 * time.Second}, {"is moved to a later time", 60 * time.Second, 61 * time.Second}} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				p, _ := newPipe(t)
-				p.lazy.Set(time.Now().Add(30 * time.Second))
-				go func() {
-					time.Sleep(time.Second)
-					p.lazy.Set(time.Now().Add(c.then))
-				}()
-				p.endsAfter(t, c.want)
-			})
+	for _, then := range []time.Duration{2 * time.Second, time.Minute} { // sooner, and later
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := newPipe(t)
+			p.lazy.Set(time.Now().Add(30 * time.Second))
+			go func() {
+				time.Sleep(time.Second)
+				p.lazy.Set(time.Now().Add(then))
+			}()
+			p.endsAfter(t, time.Second+then)
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,34 +41,22 @@ func TestAllBytesArrive(t *testing.T) {
 	for i := range data {
 		data[i] = byte(rand.Uint32())
 	}
-	done := make(chan error, 3)
-	go func() {
-		n, err := here.Write(data)
-		if err == nil && n != len(data) {
-			err = io.ErrShortWrite
-		}
-		done <- errors.Join(err, here.(interface{ CloseWrite() error }).CloseWrite())
-	}()
-	go func() {
-		_, err := there.Write(data)
-		done <- errors.Join(err, there.CloseWrite())
-	}()
-	go func() {
-		got, err := io.ReadAll(there)
-		if err == nil && !bytes.Equal(got, data) {
-			err = errors.New("other bytes arrive there")
-		}
-		done <- err
-	}()
-	got, err := io.ReadAll(struct{ io.Reader }{here})
-	if err != nil || !bytes.Equal(got, data) {
-		t.Errorf("%d bytes arrive here, %v; want %d", len(got), err, len(data))
+	var all sync.WaitGroup
+	for name, c := range map[string]net.Conn{"here": here, "there": there} {
+		all.Go(func() {
+			n, err := c.Write(data)
+			if err := errors.Join(err, c.(interface{ CloseWrite() error }).CloseWrite()); err != nil || n != len(data) {
+				t.Errorf("%d of %d bytes go from %s, %v", n, len(data), name, err)
+			}
+		})
+		all.Go(func() {
+			got, err := io.ReadAll(struct{ io.Reader }{c})
+			if err != nil || !bytes.Equal(got, data) {
+				t.Errorf("%d bytes arrive %s, %v; want %d", len(got), name, err, len(data))
+			}
+		})
 	}
-	for range cap(done) {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	}
+	all.Wait()
 	if n, err := here.Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Errorf("at the end there are %d bytes and %v, want EOF", n, err)
 	}
@@ -159,10 +148,7 @@ func TestPeek(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	a, b := net.Pipe()
-	defer a.Close()
-	defer b.Close()
-	if New(a) != a {
+	if a, _ := net.Pipe(); New(a) != a {
 		t.Error("a pipe is wrapped")
 	}
 }

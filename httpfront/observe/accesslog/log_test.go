@@ -158,6 +158,15 @@ type fakeFile struct {
 	write func(b []byte) (int, error)
 }
 
+// newDisk has a Log write to a disk.
+func newDisk(t *testing.T, log io.Writer, buffer int) (*Log, *fakeFile) {
+	l := newSmallLog(t, Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(log, nil))}, buffer)
+	l.close()
+	disk := new(fakeFile)
+	l.file = disk
+	return l, disk
+}
+
 func (f *fakeFile) Write(b []byte) (int, error) { return f.write(b) }
 func (f *fakeFile) Close() error                { return nil }
 
@@ -165,9 +174,8 @@ func (f *fakeFile) Close() error                { return nil }
 // disk is well again each line stands by itself.
 func TestDiskThatFails(t *testing.T) {
 	var messages bytes.Buffer
-	l := newLog(t, Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(&messages, nil))})
-	l.close()
-	disk, room := new(fakeFile), 150
+	l, disk := newDisk(t, &messages, bufferSize)
+	room := 150
 	disk.write = func(b []byte) (int, error) {
 		n, _ := disk.Buffer.Write(b[:min(len(b), room)])
 		if room -= n; n < len(b) {
@@ -175,7 +183,6 @@ func TestDiskThatFails(t *testing.T) {
 		}
 		return n, nil
 	}
-	l.file = disk
 	for range 3 {
 		write(l, "/lost")
 		write(l, "/lost")
@@ -235,16 +242,13 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 // dropped; no Write waits. The test would not end if one did.
 func TestSlowDiskHoldsNobodyUp(t *testing.T) {
 	const buffer = 64 << 10
-	l := newSmallLog(t, Config{Path: filepath.Join(t.TempDir(), "log")}, buffer)
-	l.close()
+	l, disk := newDisk(t, io.Discard, buffer)
 	entered, release := make(chan struct{}), make(chan struct{})
-	disk := new(fakeFile)
 	disk.write = func(b []byte) (int, error) {
 		entered <- struct{}{}
 		<-release
 		return disk.Buffer.Write(b)
 	}
-	l.file = disk
 	write(l, "/first")
 	flushed := make(chan struct{})
 	go func() { l.flush(); close(flushed) }()

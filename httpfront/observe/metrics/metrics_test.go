@@ -292,17 +292,11 @@ func markdown() string {
 // TestDocsHaveTheTable holds docs/metrics.md to the code; -update writes it.
 func TestDocsHaveTheTable(t *testing.T) {
 	head, rest, found := strings.Cut(string(must(os.ReadFile(page))), markBegin)
-	table, tail, ended := strings.Cut(rest, markEnd)
+	_, tail, ended := strings.Cut(rest, markEnd)
 	if !found || !ended {
 		t.Fatalf("%s has no place for the table", page)
 	}
-	if *update {
-		if err := os.WriteFile(page, []byte(head+markBegin+markdown()+markEnd+tail), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if table != markdown() {
-		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", page)
-	}
+	compare(t, page, head+markBegin+markdown()+markEnd+tail)
 	for o := range outcomes {
 		if !strings.Contains(head+tail, "`"+o.String()+"`") {
 			t.Errorf("%s does not explain the outcome %s", page, o)
@@ -319,14 +313,19 @@ func TestNamesForDeploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, '\n')
+	compare(t, namesFile, string(want)+"\n")
+}
+
+// compare holds a file to what the code says, or writes it.
+func compare(t *testing.T, file, want string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(namesFile, want, 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := must(os.ReadFile(namesFile)); string(got) != string(want) {
-		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", namesFile)
+	if got := must(os.ReadFile(file)); string(got) != want {
+		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", file)
 	}
 }
 
