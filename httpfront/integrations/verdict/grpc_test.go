@@ -36,6 +36,11 @@ func grpcQuestion(headers map[string]string) *authv3.CheckRequest {
 	}}
 }
 
+// checked is what a server says for a judge that answers so.
+func checked(t *testing.T, answer httpfront.Answer) *authv3.CheckResponse {
+	return must(dialGRPC(t, serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8")).Check(t.Context(), grpcQuestion(nil)))
+}
+
 func TestGRPCAsksTheSame(t *testing.T) {
 	j := &fakeJudge{answer: admitted}
 	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
@@ -68,8 +73,7 @@ func TestGRPCVerdicts(t *testing.T) {
 		answer httpfront.Answer
 		code   int32
 	}{{admitted, 0}, {queued, 429}, {malformed, 431}, {unavailable, 429}} {
-		client := dialGRPC(t, serve(t, &fakeJudge{answer: c.answer}, "127.0.0.0/8"))
-		resp := must(client.Check(t.Context(), grpcQuestion(nil)))
+		resp := checked(t, c.answer)
 		if (resp.GetStatus().GetCode() == int32(codes.OK)) != (c.code == 0) || int32(resp.GetDeniedResponse().GetStatus().GetCode()) != c.code {
 			t.Errorf("%v: got %v", c.answer.Outcome, resp)
 		}
@@ -91,18 +95,15 @@ func TestGRPCVerdicts(t *testing.T) {
 		if d.GetBody() != string(c.answer.Body) {
 			t.Errorf("%v: body %q", c.answer.Outcome, d.GetBody())
 		}
-		got := map[string]string{}
+		var got []httpfront.AnswerField
 		for _, h := range d.GetHeaders() {
-			got[h.GetHeader().GetKey()] = h.GetHeader().GetValue()
+			got = append(got, httpfront.AnswerField{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
 		}
-		want := map[string]string{}
-		for _, f := range c.answer.Fields {
-			want[f.Name] = f.Value
-		}
+		want := c.answer.Fields
 		if c.answer.Cookie != "" {
-			want["Set-Cookie"] = c.answer.Cookie
+			want = append(want[:len(want):len(want)], httpfront.AnswerField{Name: "Set-Cookie", Value: c.answer.Cookie})
 		}
-		if !maps.Equal(got, want) {
+		if !slices.Equal(got, want) {
 			t.Errorf("%v: headers %v, want %v", c.answer.Outcome, got, want)
 		}
 	}
@@ -132,10 +133,8 @@ func TestGRPCOfWhoIsNotTrusted(t *testing.T) {
 func TestGRPCTakesTextsThatAreNoUTF8(t *testing.T) {
 	answer := queued
 	answer.Body = []byte("a\xffb")
-	client := dialGRPC(t, serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8"))
-	resp, err := client.Check(t.Context(), grpcQuestion(nil))
-	if err != nil || resp.GetDeniedResponse().GetBody() != "a\uFFFDb" {
-		t.Errorf("got %v, %v", resp, err)
+	if resp := checked(t, answer); resp.GetDeniedResponse().GetBody() != "a\uFFFDb" {
+		t.Errorf("got %v", resp)
 	}
 }
 
