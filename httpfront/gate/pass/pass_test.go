@@ -3,6 +3,7 @@ package pass
 import (
 	"bytes"
 	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -45,36 +46,28 @@ func admitted() node.Pass {
 	}
 }
 
+// passes are of those who wait and of those who are in, with and without a ticket, and with and without what they were shown.
 func passes() *rapid.Generator[node.Pass] {
+	at := rapid.Map(rapid.Int64Range(1, milliLimit-1), func(ms int64) time.Time { return time.UnixMilli(ms).UTC() })
+	refresh := rapid.Map(rapid.Int64Range(0, 1<<31), func(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond })
+	whole := rapid.MakeCustom[node.Pass](rapid.MakeConfig{
+		Types: map[reflect.Type]*rapid.Generator[any]{
+			reflect.TypeFor[time.Time](): at.AsAny(), reflect.TypeFor[time.Duration](): refresh.AsAny(),
+		},
+		Fields: map[reflect.Type]map[string]*rapid.Generator[any]{
+			reflect.TypeFor[node.Pass](): {"Foreign": rapid.Just(false).AsAny()}, // it is not stored
+		},
+	})
 	return rapid.Custom(func(t *rapid.T) node.Pass {
-		id := func(name string) (b [16]byte) {
-			copy(b[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, name))
-			return b
+		p := whole.Draw(t, "pass")
+		if rapid.Bool().Draw(t, "waits") {
+			p.AcceptedAt, p.LeaseEnd = time.Time{}, time.Time{}
 		}
-		at := func(name string) time.Time {
-			return time.UnixMilli(rapid.Int64Range(1, milliLimit-1).Draw(t, name)).UTC()
+		if rapid.Bool().Draw(t, "without a ticket") {
+			p.Ticket = ticket.Ticket{}
 		}
-		p := node.Pass{Visitor: id("visitor"), Room: id("room"), Arrival: at("arrival"), LastPoll: at("poll")}
-		p.Refresh = time.Duration(rapid.Int64Range(0, 1<<31).Draw(t, "refresh")) * time.Millisecond
-		if rapid.Bool().Draw(t, "accepted") {
-			p.AcceptedAt, p.LeaseEnd = at("accepted"), at("end")
-		}
-		if rapid.Bool().Draw(t, "ticket") {
-			p.Ticket = ticket.Ticket{
-				Anchor: id("anchor"),
-				Boot:   rapid.Uint64().Draw(t, "boot"),
-				Block:  rapid.Uint32().Draw(t, "block"),
-				Seq:    rapid.Uint64().Draw(t, "seq"),
-			}
-		}
-		p.Borrowed = rapid.Bool().Draw(t, "borrowed")
-		if rapid.Bool().Draw(t, "shown") {
-			p.Shown = room.Shown{
-				Terms:   rapid.Uint32().Draw(t, "terms"),
-				Minutes: rapid.Uint16().Draw(t, "minutes"),
-				P25:     rapid.Uint16().Draw(t, "quarter"),
-				P75:     rapid.Uint16().Draw(t, "three quarters"),
-			}
+		if rapid.Bool().Draw(t, "shown nothing") {
+			p.Shown = room.Shown{}
 		}
 		return p
 	})
