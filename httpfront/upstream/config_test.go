@@ -53,9 +53,7 @@ func TestNewDoesNotTouchWhatItIsGiven(t *testing.T) {
 		Origins: parsed("http://169.254.1.1"), Check: check,
 		AllowAddresses: []netip.Prefix{netip.MustParsePrefix("169.254.1.0/24")},
 	}
-	if _, err := New(cfg); err != nil {
-		t.Fatal(err)
-	}
+	must(New(cfg))
 	if check.Interval != 0 || cfg.Limits.Conns != 0 {
 		t.Errorf("defaults were written into the caller's values: %+v", check)
 	}

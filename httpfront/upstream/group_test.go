@@ -104,14 +104,18 @@ func ask(g *Group, tried *Tried) (string, error) {
 
 // running has a Group check its origins until the test ends.
 func running(t *testing.T, g *Group) {
-	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
-	wg.Go(func() { g.Run(ctx) })
-	t.Cleanup(func() { cancel(); wg.Wait() })
+	wg.Go(func() { g.Run(t.Context()) })
+	t.Cleanup(wg.Wait)
 }
 
-// out is for origins that stay out as long as the test takes.
-var out = Passive{Ejection: time.Hour, EjectionMax: time.Hour}
+// goes expects a request to go to an origin.
+func goes(t *testing.T, g *Group, tried *Tried, to string) {
+	t.Helper()
+	if at, err := ask(g, tried); at != to || err != nil {
+		t.Fatalf("a request went to %s, %v, want %s", at, err, to)
+	}
+}
 
 func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 	alive, dead := serve(t), closedAddress()
@@ -124,23 +128,16 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 		}
 		failures++
 		d, ok := errors.AsType[*DialError](err)
-		if !ok || d.Origin.String() != dead || d.Phase != "connect" || d.Timeout() {
-			t.Fatalf("got %v, want a failure to connect to %s", err, dead)
+		if !ok || d.Origin.String() != dead || d.Phase != "connect" || d.Timeout() || !g.Others(tried) {
+			t.Fatalf("got %v, want a failure to connect to %s, and another origin: %v", err, dead, g.Others(tried))
 		}
-		if !g.Others(tried) {
-			t.Fatal("there is no other origin")
-		}
-		if at, err := ask(g, &tried); at != alive.URL || err != nil {
-			t.Fatalf("the other try went to %s, %v", at, err)
-		}
+		goes(t, g, &tried, alive.URL)
 		if g.Others(tried) {
 			t.Fatal("there is a third origin")
 		}
 	}
 	for range 20 {
-		if at, err := ask(g, new(Tried)); at != alive.URL || err != nil {
-			t.Fatalf("while the dead one is out a request went to %s, %v", at, err)
-		}
+		goes(t, g, new(Tried), alive.URL)
 	}
 	s := g.Status()
 	if o := s.Origins[0]; s.Name != "shop" || o.State != "ejected" || o.Until == nil || o.Failures != 3 || o.Requests != 3 || o.Weight != 5 ||
@@ -206,9 +203,7 @@ func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
 	a.ill.Store(true)
 	waitFor(t, "the ill one to go out", func() bool { return is().State == "down" })
 	for range 10 {
-		if at, err := ask(g, new(Tried)); at != b.URL || err != nil {
-			t.Fatalf("a request went to %s, %v", at, err)
-		}
+		goes(t, g, new(Tried), b.URL)
 	}
 	if reason := is().Reason; !strings.Contains(reason, "GET /up?x=1: status 503") {
 		t.Errorf("the reason is %q", reason)
@@ -242,14 +237,14 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 	first.Release()
 	var other Tried
-	second, err := g.Acquire(&other, Request)
-	if err != nil || second != first || !second.Reused() || second.Received() {
-		t.Fatalf("got %p, reused %v, %v, want %p", second, second.Reused(), err, first)
+	second := must(g.Acquire(&other, Request))
+	if second != first || !second.Reused() || second.Received() {
+		t.Fatalf("got %p, reused %v, want %p", second, second.Reused(), first)
 	}
 	second.Release()
-	again, err := g.Acquire(&other, Request) // the same request a second time
-	if err != nil || again.Reused() {
-		t.Fatalf("a request that is sent again got a connection that was used before, %v", err)
+	again := must(g.Acquire(&other, Request)) // the same request a second time
+	if again.Reused() {
+		t.Fatal("a request that is sent again got a connection that was used before")
 	}
 	again.Discard()
 	if s := g.Status().Origins[0]; s.Active != 0 || s.Idle != 0 {
@@ -300,23 +295,18 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 				c.Release()
 			}
 			failedAtA := Tried{1}
-			c, err := g.Acquire(&failedAtA, Request)
-			if err != nil || c.Origin().String() != b.URL || c.Reused() {
-				t.Fatalf("got one to %v, reused %v, %v; want a new one to %s", c.Origin(), c.Reused(), err, b.URL)
+			c := must(g.Acquire(&failedAtA, Request))
+			if c.Origin().String() != b.URL || c.Reused() {
+				t.Fatalf("got one to %v, reused %v; want a new one to %s", c.Origin(), c.Reused(), b.URL)
 			}
 			want := min(idle, places-1) // and the new one
-			if s := g.Status().Origins[1]; s.Idle != want || s.Active != 1 {
-				t.Errorf("the origin is %+v; want %d idle connections", s, want)
-			}
-			if open := len(g.pools[1].open); open != want+1 {
-				t.Errorf("%d connections are open, want %d", open, want+1)
+			if s, open := g.Status().Origins[1], len(g.pools[1].open); s.Idle != want || s.Active != 1 || open != want+1 {
+				t.Errorf("the origin is %+v with %d connections; want %d idle ones and another", s, open, want)
 			}
 			c.Release()
-			again, err := g.Acquire(&failedAtA, Request) // it failed there, too
-			if err != nil || again.Reused() {
-				t.Fatalf("got one that was used before, %v", err)
+			if again := must(g.Acquire(&failedAtA, Request)); again.Reused() { // it failed there, too
+				t.Fatal("got one that was used before")
 			}
-			again.Discard()
 		})
 	}
 }
@@ -330,11 +320,9 @@ func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 		s.CloseClientConnections() // those that it has accepted by now
 		return !c.quiet.isQuiet()
 	})
-	d := acquired(g, Tried{})
-	if d == c {
+	if acquired(g, Tried{}) == c {
 		t.Fatal("got the closed connection back")
 	}
-	d.Discard()
 }
 
 func TestPlacesAreBounded(t *testing.T) {
@@ -487,13 +475,13 @@ func TestAKeptConnectionIsItsClients(t *testing.T) {
 		t.Error("more are kept than there are places")
 	}
 	own.Drop()
-	if last := acquire(); !last.Keep() {
+	last := acquire()
+	if !last.Keep() {
 		t.Error("one that was dropped still counts")
-	} else {
-		last.Conn.Close()
-		if err := g.Resume(last, &again, Request, true); err != ErrStale {
-			t.Errorf("one that is closed: %v", err)
-		}
+	}
+	last.Conn.Close()
+	if err := g.Resume(last, &again, Request, true); err != ErrStale {
+		t.Errorf("one that is closed: %v", err)
 	}
 	acquire().Discard() // no place was lost on the way
 }

@@ -28,24 +28,17 @@ func TestASilentResolverTakesNoOriginOut(t *testing.T) {
 		}
 		return answers(ctx, network, address)
 	}
-	connects := func(when string) {
-		t.Helper()
-		c, err := g.Acquire(new(Tried), Request)
-		if err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
-		c.Discard()
-	}
+	connects := func() { acquired(g, Tried{}).Discard() }
 	silent.Store(true)
 	if _, err := g.Acquire(&Tried{}, Request); err == nil {
 		t.Fatal("a name that never led anywhere leads somewhere")
 	}
 	silent.Store(false)
-	connects("while it answers")
+	connects()
 	silent.Store(true)
-	connects("once it is silent")
+	connects() // once it is silent
 	before := asked.Load()
-	connects("while it is silent")
+	connects() // while it is silent
 	if n := asked.Load() - before; n > 0 {
 		t.Errorf("it was asked %d times more, and somebody waited", n)
 	}
@@ -58,10 +51,10 @@ func TestASilentResolverTakesNoOriginOut(t *testing.T) {
 	g.names.mu.Lock()
 	g.names.of[addr].silent = time.Now().Add(-time.Second)
 	g.names.mu.Unlock()
-	connects("once it answers again")
+	connects() // once it answers again
 	waitFor(t, "somebody to notice that it answers again", func() bool { return !is().asking && is().silent.IsZero() })
 	before = asked.Load()
-	connects("while it answers again")
+	connects() // while it answers
 	if asked.Load() == before {
 		t.Error("it is not asked, although it answers")
 	}
