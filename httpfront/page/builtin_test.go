@@ -101,8 +101,7 @@ func longestMessage(text string) string {
 
 // TestMessageIsEscaped where it stands, and no more than has to be.
 func TestMessageIsEscaped(t *testing.T) {
-	p := newPage(Config{Message: `<b>"Today's"</b> & {{title}}`})
-	page := string(p.AppendHTML(nil, fill(p, inputOf("fifo"))))
+	page := htmlOf(newPage(Config{Message: `<b>"Today's"</b> & {{title}}`}), inputOf("fifo"))
 	if want := `data-v="operatorMessage">&lt;b&gt;"Today's"&lt;/b&gt; &amp; {{title}}</p>`; strings.Count(page, want) != 1 {
 		t.Errorf("the page lacks %s:\n%s", want, page)
 	}
@@ -113,8 +112,7 @@ func TestMessageIsEscaped(t *testing.T) {
 
 // TestPageNeedsNobodyElse: nothing is fetched from anywhere.
 func TestPageNeedsNobodyElse(t *testing.T) {
-	p := newPage(Config{})
-	page := string(p.AppendHTML(nil, fill(p, inputOf("fifo"))))
+	page := htmlOf(newPage(Config{}), inputOf("fifo"))
 	for _, part := range []string{"http:", "https:", "//", "url(", "@import", "src=", "href="} {
 		if strings.Contains(page, part) {
 			t.Errorf("the page holds %q", part)
@@ -125,7 +123,7 @@ func TestPageNeedsNobodyElse(t *testing.T) {
 // TestPolicyNamesWhatThePageHolds: style and script are allowed by what they are.
 func TestPolicyNamesWhatThePageHolds(t *testing.T) {
 	p := newPage(Config{FrameAncestors: []string{"'none'"}})
-	page := string(p.AppendHTML(nil, fill(p, inputOf("reject"))))
+	page := htmlOf(p, inputOf("reject"))
 	want := "default-src 'none'; style-src " + hashOf(t, page, "style") + "; script-src " + hashOf(t, page, "script") +
 		"; worker-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	if got := p.ContentSecurityPolicy(); got != want {
@@ -203,8 +201,7 @@ func TestPageSaysByWhatItFollows(t *testing.T) {
 		} {
 			in := inputOf("fifo")
 			in.AcceptLanguage = []byte(l.Tag())
-			p := newPage(Config{NoJSON: noJSON})
-			page := string(p.AppendHTML(nil, fill(p, in)))
+			page := htmlOf(newPage(Config{NoJSON: noJSON}), in)
 			if !strings.Contains(page, "</progress>\n"+want+"</div>") || noJSON && strings.Contains(page, by) {
 				t.Errorf("%s, no JSON %v: the page lacks %s", l.Tag(), noJSON, want)
 			}

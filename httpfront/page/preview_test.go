@@ -7,10 +7,8 @@ import (
 )
 
 // preview is what a page with all defaults shows of a template for a query.
-func preview(t *testing.T, tmpl *Template, query string) (string, error) {
-	t.Helper()
-	values := must(url.ParseQuery(query))
-	got, err := newPage(Config{}).Preview(tmpl, values, noon)
+func preview(tmpl *Template, query string) (string, error) {
+	got, err := newPage(Config{}).Preview(tmpl, must(url.ParseQuery(query)), noon)
 	return string(got), err
 }
 
@@ -32,7 +30,7 @@ func TestPreview(t *testing.T) {
 		{"event=started&shuffle_at_event_start=true&queueing_method=random", "random known=true 10 full=false all=false event=true/false in=0 end=120 shuffle=true 20 en-US"},
 		{"language=en-US", "fifo known=true 10 full=false all=false event=false/false in=0 end=0 shuffle=false 20 en-US"},
 	} {
-		if got, err := preview(t, tmpl, tt.query); err != nil || got != tt.want {
+		if got, err := preview(tmpl, tt.query); err != nil || got != tt.want {
 			t.Errorf("%s: got\n\t%s, %v, want\n\t%s", tt.query, got, err, tt.want)
 		}
 	}
@@ -55,7 +53,7 @@ func TestPreviewRefuses(t *testing.T) {
 		{"wait_time=10", `unknown parameter "wait_time": allowed are event, event_name, force_queue, language, queue_is_full, queueing_method, room, shuffle_at_event_start, waitTime`},
 		{"event=soon&waitTime=-1", "event=\"soon\": want none, prequeueing, started\nwaitTime=\"-1\": want minutes"},
 	} {
-		got, err := preview(t, nil, tt.query)
+		got, err := preview(nil, tt.query)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || got != "" {
 			t.Errorf("%s: got %v, want an error with\n\t%s", tt.query, err, tt.want)
 		}
@@ -64,7 +62,7 @@ func TestPreviewRefuses(t *testing.T) {
 
 // TestPreviewStaysStill: a preview asks nobody whether it may go in.
 func TestPreviewStaysStill(t *testing.T) {
-	page, err := preview(t, nil, "")
+	page, err := preview(nil, "")
 	if err != nil || !strings.Contains(page, `data-ask="0"`) || strings.Contains(page, "http-equiv") || !strings.Contains(page, "10 minutes") {
 		t.Errorf("got %s, %v", page, err)
 	}
@@ -108,7 +106,7 @@ func TestPreviewOfAPrequeue(t *testing.T) {
 		"queueing_method=passthrough": "0 Many people want to come in right now. You will be let in",
 		"force_queue=true":            "201 Nobody is let in at the moment.",
 	} {
-		if got, err := preview(t, tmpl, query+"&event=prequeueing"); err != nil || !strings.HasPrefix(got, want) {
+		if got, err := preview(tmpl, query+"&event=prequeueing"); err != nil || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: got %q, %v, want it to begin with %q", query, got, err, want)
 		}
 	}

@@ -58,23 +58,20 @@ func TestJSONHasEveryVariable(t *testing.T) {
 	p := newPage(Config{})
 	for name, in := range situations() {
 		var got map[string]map[string]any
-		if err := json.Unmarshal(p.AppendJSON(nil, fill(p, in)), &got); err != nil {
-			t.Fatal(err)
+		if err := json.Unmarshal(p.AppendJSON(nil, fill(p, in)), &got); err != nil || len(got) != 1 {
+			t.Fatalf("%s: got %d objects, %v", name, len(got), err)
 		}
 		fields := got["cfWaitingRoom"]
-		if len(got) != 1 {
-			t.Errorf("%s: got %d objects", name, len(got))
-		}
 		for v := range Variables() {
 			field, ok := fields[v.Name]
 			delete(fields, v.Name)
 			switch field := field.(type) {
 			case bool:
-				ok = ok && v.Type == Bool
+				ok = v.Type == Bool
 			case float64:
-				ok = ok && v.Type == Int && field == float64(int(field)) && field >= 0
+				ok = v.Type == Int && field == float64(int(field)) && field >= 0
 			case string:
-				ok = ok && (v.Type == Text || v.Type == HTML || v.Type == Time)
+				ok = v.Type == Text || v.Type == HTML || v.Type == Time
 			case nil:
 				ok = ok && v.Type == Time
 			}
@@ -211,6 +208,8 @@ func situations() map[string]Input {
 
 // inputOf is one of them.
 func inputOf(name string) Input { return situations()[name] }
+
+func htmlOf(p *Page, in Input) string { return string(p.AppendHTML(nil, fill(p, in))) }
 
 func newPage(cfg Config) *Page { return must(New(cfg)) }
 
