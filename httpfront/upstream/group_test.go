@@ -343,11 +343,9 @@ func TestPlacesAreBounded(t *testing.T) {
 	c.Discard()
 	must(g.AcquireTunnel(&tried)).Discard()
 	g.Close()
-	if _, err := g.Acquire(&tried, Request); err != ErrClosed {
-		t.Errorf("after the end: got %v, want %v", err, ErrClosed)
-	}
-	if _, err := g.AcquireTunnel(&tried); err != ErrClosed {
-		t.Errorf("after the end: got %v, want %v", err, ErrClosed)
+	_, err := g.Acquire(&tried, Request)
+	if _, forTunnel := g.AcquireTunnel(&tried); err != ErrClosed || forTunnel != ErrClosed {
+		t.Errorf("after the end: got %v and %v, want %v", err, forTunnel, ErrClosed)
 	}
 	if s := g.Status().Origins[0]; s.Active != 0 || s.Tunnels != 0 || s.State != "in" {
 		t.Errorf("left over: %+v", s)

@@ -66,14 +66,9 @@ func TestAdmissionGrows(t *testing.T) {
 func TestPermitsAreForThoseWhoWaited(t *testing.T) {
 	now := start.Add(3*growthStep + growthStep/2) // eight a second
 	r := recovery{back: start, permits: 8, filled: now}
-	if !r.permit(0, 1, now) {
-		t.Error("somebody new gets none where nobody else wants any")
-	}
-	if r.permit(0, 1, now) {
-		t.Error("somebody new gets one that those who waited may come for")
-	}
-	if !r.permit(0, 0, now) {
-		t.Error("somebody who waited gets none")
+	alone, late, waited := r.permit(0, 1, now), r.permit(0, 1, now), r.permit(0, 0, now)
+	if !alone || late || !waited {
+		t.Errorf("somebody new gets one: %v, and another that those who waited may come for: %v; somebody who waited: %v", alone, late, waited)
 	}
 }
 

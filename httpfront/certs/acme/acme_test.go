@@ -50,14 +50,10 @@ func TestChallengesOfAnotherNodeAreAnswered(t *testing.T) {
 		}
 	}
 	put("http-01")
-	if content, ok := m.Challenge(domain, path); content != "token.thumbprint" || !ok {
-		t.Errorf("got %q, %v", content, ok)
-	}
-	if content, ok := m.Challenge("other.example", path); ok {
-		t.Errorf("of a host that is none of the domains: got %q", content)
-	}
-	if content, ok := m.Challenge(domain, challengePath+"other"); ok {
-		t.Errorf("with another token: got %q", content)
+	for of, want := range map[[2]string]bool{{domain, path}: true, {"other.example", path}: false, {domain, challengePath + "other"}: false} {
+		if content, ok := m.Challenge(of[0], of[1]); ok != want || ok && content != "token.thumbprint" {
+			t.Errorf("%q: got %q, %v", of, content, ok)
+		}
 	}
 
 	put("tls-alpn-01")

@@ -210,11 +210,9 @@ func TestRequestsMakeNoSeries(t *testing.T) {
 		m.Requests().Record(crdt.RoomID{2, byte(i), byte(i >> 8)}, Queued, time.Millisecond)
 	}
 	text := m.text(t)
-	if n := strings.Count(ownLines(text), "\n"); n != before {
-		t.Errorf("%d series before, %d after 10,000 names", before, n)
-	}
-	if !strings.Contains(text, `ropeline_requests_total{outcome="queued",room="",zone=""} 10000`) {
-		t.Error("the requests to rooms that there are not were not counted together")
+	n := strings.Count(ownLines(text), "\n")
+	if n != before || !strings.Contains(text, `ropeline_requests_total{outcome="queued",room="",zone=""} 10000`) {
+		t.Errorf("%d series before, %d after 10,000 requests to rooms that there are not, which are to be counted together", before, n)
 	}
 
 	var names []NamedRoom
@@ -227,14 +225,14 @@ func TestRequestsMakeNoSeries(t *testing.T) {
 	s.Origins = []upstream.Status{{Origins: make([]upstream.OriginStatus, 5000)}}
 	m.Requests().SetRooms(names)
 	text = m.text(t)
-	if n := strings.Count(text, "ropeline_room_active_users{"); n != 500 {
-		t.Errorf("%d rooms have series, want 500", n)
-	}
-	if n := strings.Count(text, "ropeline_requests_total{"); n != 501*int(outcomes) {
-		t.Errorf("%d series of requests, want those of 500 rooms and of none", n)
-	}
-	if !strings.Contains(text, "ropeline_series_left_out 14500") {
-		t.Error("it is not told that 9,501 rooms and 4,999 origins were left out")
+	for series, want := range map[string]int{
+		"ropeline_room_active_users{":    500,
+		"ropeline_requests_total{":       501 * int(outcomes), // those of 500 rooms and of none
+		"ropeline_series_left_out 14500": 1,                   // 9,501 rooms and 4,999 origins
+	} {
+		if n := strings.Count(text, series); n != want {
+			t.Errorf("%d times %s, want %d", n, series, want)
+		}
 	}
 }
 

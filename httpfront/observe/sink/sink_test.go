@@ -112,11 +112,8 @@ func TestAReaderThatGoesAway(t *testing.T) {
 			fmt.Fprintf(s, "line %d\n", i)
 			synctest.Wait()
 		}
-		if !s.Close(time.Second) {
-			t.Error("it is not written to the end")
-		}
-		if want := "line 0\nline 3\n2 dropped\n"; r.read() != want || s.Dropped() != 2 {
-			t.Errorf("read %q, %d dropped, want %q and 2", r.read(), s.Dropped(), want)
+		if want := "line 0\nline 3\n2 dropped\n"; !s.Close(time.Second) || r.read() != want || s.Dropped() != 2 {
+			t.Errorf("read %q to the end, %d dropped, want %q and 2", r.read(), s.Dropped(), want)
 		}
 	})
 }

@@ -30,11 +30,8 @@ func TestAllLanguagesAreThere(t *testing.T) {
 		got = append(got, l.Tag())
 	}
 	want := slices.Sorted(slices.Values(promised))
-	if !slices.Equal(got, want) {
-		t.Errorf("got languages %v, want %v", got, want)
-	}
-	if !slices.Equal(Tags(), want) {
-		t.Errorf("got tags %q", Tags())
+	if !slices.Equal(got, want) || !slices.Equal(Tags(), want) {
+		t.Errorf("got languages %v and tags %q, want %v", got, Tags(), want)
 	}
 	if All()[0] = nil; All()[0] == nil {
 		t.Error("what All returned could be changed")

@@ -221,11 +221,9 @@ func FuzzMatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, accept, fallback string) {
 		got := Match(accept, fallback)
-		if want := plainMatch(accept, fallback); got != want {
-			t.Errorf("got %s, want %s", got.Tag(), want.Tag())
-		}
-		if bytes := Match([]byte(accept), fallback); bytes != got {
-			t.Errorf("got %s as bytes, and %s as a string", bytes.Tag(), got.Tag())
+		want, bytes := plainMatch(accept, fallback), Match([]byte(accept), fallback)
+		if got != want || bytes != want {
+			t.Errorf("got %s, and %s as bytes, want %s", got.Tag(), bytes.Tag(), want.Tag())
 		}
 		if again := Match("*;q=0.9,"+accept, fallback); strings.Count(accept, ",") < mostRanges-1 && again != got {
 			t.Errorf("got %s behind a *, and %s alone", again.Tag(), got.Tag())

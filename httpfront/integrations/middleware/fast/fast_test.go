@@ -61,11 +61,8 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 		w.Header().Set("Ropeline-Proof", "proof")
 	}
 	resp, body := visit(t, middleware.Config{}, node, func(ctx *fasthttp.RequestCtx) {
-		if got := ctx.Request.Header.PeekAll("Ropeline-Proof"); len(got) != 1 || string(got[0]) != "proof" {
-			t.Errorf("the site gets the proofs %q", got)
-		}
-		if got := string(ctx.PostBody()); got != "content" {
-			t.Errorf("the site gets the body %q", got)
+		if got := ctx.Request.Header.PeekAll("Ropeline-Proof"); len(got) != 1 || string(got[0]) != "proof" || string(ctx.PostBody()) != "content" {
+			t.Errorf("the site gets the proofs %q and the body %q", got, ctx.PostBody())
 		}
 		ctx.Response.Header.Set("Cache-Control", "public, max-age=60")
 		ctx.Response.Header.Add("Set-Cookie", "basket=8")
@@ -182,11 +179,9 @@ func TestOnlyWebSocketsAreUpgraded(t *testing.T) {
 	} {
 		visit(t, middleware.Config{}, node, func(ctx *fasthttp.RequestCtx) {
 			RemoveForwarding(&ctx.Request.Header)
-			if got := ctx.Request.Header.Peek("Upgrade"); string(got) != want || len(ctx.Request.Header.Peek("HTTP2-Settings")) > 0 {
-				t.Errorf("%q: the site gets %q", fields, ctx.Request.Header.String())
-			}
-			if got := ctx.Request.Header.Peek("Client-IP"); len(got) > 0 || string(ctx.Request.Header.Peek("X-A")) != "b" {
-				t.Errorf("the site gets %q", ctx.Request.Header.String())
+			h := &ctx.Request.Header
+			if string(h.Peek("Upgrade")) != want || len(h.Peek("HTTP2-Settings")) > 0 || len(h.Peek("Client-IP")) > 0 || string(h.Peek("X-A")) != "b" {
+				t.Errorf("%q: the site gets %q", fields, h.String())
 			}
 		}, "GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nClient-IP: 203.0.113.66\r\nX-A: b\r\n"+fields+"\r\n")
 	}
