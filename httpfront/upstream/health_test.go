@@ -87,26 +87,17 @@ func TestHealthLaws(t *testing.T) {
 				continue
 			}
 			got := h.happens(event, &now)
-			want := stays
+			want := map[[2]bool]change{{false, true}: goesOut, {true, false}: comesIn}[[2]bool{before.isOut(), h.isOut()}]
 			switch {
-			case !before.isOut() && h.isOut():
-				want = goesOut
-			case before.isOut() && !h.isOut():
-				want = comesIn
-			}
-			if got != want {
+			case got != want:
 				t.Fatalf("%s told of change %d, want %d: %+v became %+v", event, got, want, before, h)
-			}
-			if left := h.until.Sub(now); !h.until.IsZero() && left > testPassive.EjectionMax {
-				t.Fatalf("%s: ejected for another %v: %+v", event, left, h)
-			}
-			if event == "ok" && !h.down && h.isOut() {
+			case !h.until.IsZero() && h.until.Sub(now) > testPassive.EjectionMax:
+				t.Fatalf("%s: ejected for another %v: %+v", event, h.until.Sub(now), h)
+			case event == "ok" && !h.down && h.isOut():
 				t.Fatalf("an answer leaves it out: %+v", h)
-			}
-			if want == comesIn && !h.since.Equal(now) {
+			case want == comesIn && !h.since.Equal(now):
 				t.Fatalf("came in without the time: %+v", h)
-			}
-			if !h.isOut() && h.failures >= testPassive.Failures || h.trying && h.until.IsZero() {
+			case !h.isOut() && h.failures >= testPassive.Failures || h.trying && h.until.IsZero():
 				t.Fatalf("impossible: %+v", h)
 			}
 		}

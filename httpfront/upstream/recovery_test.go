@@ -76,14 +76,14 @@ func TestPermitsAreForThoseWhoWaited(t *testing.T) {
 func TestGroupKnowsThatItIsDown(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed("http://127.0.0.1:1", "http://127.0.0.1:2"), Passive: Passive{Failures: 1}})
 	failure := errors.New("no answer")
-	if g.observe(0, failure); g.Recovery(0) != Up {
-		t.Error("one of two origins is out, and the site is taken for down")
-	}
-	if g.observe(1, failure); g.Recovery(0) != Down {
-		t.Error("all origins are out, and the site is not taken for down")
-	}
-	if g.observe(1, nil); g.Recovery(time.Hour) == Down || g.Recovery(0) != Growing {
-		t.Error("an origin has answered, and the site is not taken for back")
+	for _, step := range []struct {
+		origin int
+		err    error
+		want   Recovery
+	}{{0, failure, Up}, {1, failure, Down}, {1, nil, Growing}} {
+		if g.observe(step.origin, step.err); g.Recovery(0) != step.want || g.Recovery(time.Hour) == Down && step.want != Down {
+			t.Errorf("after %v of origin %d it is %d, want %d", step.err, step.origin, g.Recovery(0), step.want)
+		}
 	}
 	if !g.Permit(0, false) || g.Permit(0, false) {
 		t.Error("want one permit in the first second")

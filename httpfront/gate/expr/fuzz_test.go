@@ -48,15 +48,10 @@ func checkPlace(t *testing.T, source string, err error) {
 	if !ok {
 		t.Fatalf("%q: %v has no place", source, err)
 	}
-	lines := strings.Split(source, "\n")
-	if wrong.Line < 1 || wrong.Line > len(lines) {
-		t.Fatalf("%q: line %d of %d", source, wrong.Line, len(lines))
-	}
-	if n := len([]rune(lines[wrong.Line-1])); wrong.Column < 1 || wrong.Column > n+1 {
-		t.Fatalf("%q: column %d of %d", source, wrong.Column, n)
-	}
-	if shown := strings.Split(wrong.Excerpt(), "\n"); len(shown) != 2 || !strings.HasSuffix(shown[1], "^") {
-		t.Fatalf("%q: excerpt %q", source, shown)
+	lines, shown := strings.Split(source, "\n"), strings.Split(wrong.Excerpt(), "\n")
+	if wrong.Line < 1 || wrong.Line > len(lines) || wrong.Column < 1 || wrong.Column > len([]rune(lines[wrong.Line-1]))+1 ||
+		len(shown) != 2 || !strings.HasSuffix(shown[1], "^") {
+		t.Fatalf("%q: line %d, column %d, excerpt %q", source, wrong.Line, wrong.Column, shown)
 	}
 }
 

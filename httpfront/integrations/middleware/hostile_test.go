@@ -29,11 +29,10 @@ func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		answer, err := io.ReadAll(c)
-		c.Close()
-		if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
-			t.Errorf("%.20q: %q, %v", request, answer, err)
+		if answer := must(io.ReadAll(c)); !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
+			t.Errorf("%.20q: %q", request, answer)
 		}
+		c.Close()
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,10 +27,13 @@ type node struct {
 	requests []*http.Request
 }
 
+// asked returns what it was asked since it was called last.
 func (n *node) asked() []*http.Request {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.Clone(n.requests)
+	requests := n.requests
+	n.requests = nil
+	return requests
 }
 
 func newNode(t *testing.T, answer http.HandlerFunc) *node {
@@ -55,22 +57,22 @@ func newGate(cfg Config) *Gate {
 	return must(New(cfg))
 }
 
-func admit(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Set-Cookie", "ropeline=pass; Path=/")
-	w.Header().Set("Ropeline-Proof", "proof")
-	w.WriteHeader(http.StatusOK)
+// says answers with fields given as name, value, name, value, ….
+func says(code int, body string, fields ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i < len(fields); i += 2 {
+			w.Header().Set(fields[i], fields[i+1])
+		}
+		w.WriteHeader(code)
+		io.WriteString(w, body)
+	}
 }
 
-func hold(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	h.Set("Set-Cookie", "ropeline=waiting; Path=/")
-	h.Set("Refresh", "20")
-	h.Set("Cache-Control", "private, no-store")
-	h.Set("Connection", "X-Hop")
-	h.Set("X-Hop", "1")
-	w.WriteHeader(http.StatusTooManyRequests)
-	io.WriteString(w, "<!doctype html>wait</html>")
-}
+var (
+	admit = says(200, "", "Set-Cookie", "ropeline=pass; Path=/", "Ropeline-Proof", "proof")
+	hold  = says(429, "<!doctype html>wait</html>", "Set-Cookie", "ropeline=waiting; Path=/", "Refresh", "20",
+		"Cache-Control", "private, no-store", "Connection", "X-Hop", "X-Hop", "1")
+)
 
 func silence(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
@@ -123,10 +125,11 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 		t.Errorf("code %d, %q", resp.StatusCode, body)
 	}
 	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, no-store")
-	if len(n.asked()) != 1 {
-		t.Fatalf("the node was asked %d times", len(n.asked()))
+	asked := n.asked()
+	if len(asked) != 1 {
+		t.Fatalf("the node was asked %d times", len(asked))
 	}
-	q := n.asked()[0]
+	q := asked[0]
 	expectFields(t, "to the node", q.Header, "X-Forwarded-Method", "PUT", "X-Forwarded-Uri", "/a%2Fb?c=d", "X-Forwarded-Host", "shop.example",
 		"X-Forwarded-Proto", "http", "X-Forwarded-For", "127.0.0.1", "Forwarded", "", "Ropeline-Proof", "",
 		"Cookie", "ropeline=mine; basket=7", "Content-Length", "")
@@ -137,8 +140,7 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 
 // TestAnswersWithoutAPassAreTheSites: caches may keep them as the site says.
 func TestAnswersWithoutAPassAreTheSites(t *testing.T) {
-	n := newNode(t, func(w http.ResponseWriter, r *http.Request) {})
-	resp, _ := visit(n.gate(), func(w http.ResponseWriter, r *http.Request) {
+	resp, _ := visit(newNode(t, says(200, "")).gate(), func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := r.Header["Ropeline-Proof"]; ok {
 			t.Error("a proof that nobody made")
 		}
@@ -205,15 +207,12 @@ func notReady() *verdict.Server {
 // TestTheNextNodeIsAsked where one has no verdict, and nobody comes in if none has one,
 // unless the program wants it so.
 func TestTheNextNodeIsAsked(t *testing.T) {
-	broken := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }
-	starting := notReady().ServeHTTP
-	strange := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
-	endless := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429); w.Write(make([]byte, maxAnswer+1)) }
 	late := func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	good := newNode(t, admit)
 	q := Question{Method: "GET", Target: "/", Host: "shop.example", Scheme: "http"}
 	for name, answer := range map[string]http.HandlerFunc{
-		"breaks off": silence, "is broken": broken, "is starting": starting, "does not trust us": strange, "says too much": endless, "is slow": late,
+		"breaks off": silence, "is broken": says(503, ""), "is starting": notReady().ServeHTTP, "does not trust us": says(403, ""),
+		"says too much": says(429, strings.Repeat("a", maxAnswer+1)), "is slow": late,
 	} {
 		bad := newNode(t, answer)
 		cfg := Config{Nodes: []string{bad.URL, good.URL + "/"}, Timeout: time.Second}
@@ -231,9 +230,9 @@ func TestTheNextNodeIsAsked(t *testing.T) {
 	}
 	gone, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the visitor has gone"))
-	asked := len(good.asked())
+	good.asked()
 	for _, open := range []bool{false, true} {
-		if v := newGate(Config{Nodes: []string{good.URL}, Open: open}).Ask(gone, q); v.Admitted || len(good.asked()) != asked {
+		if v := newGate(Config{Nodes: []string{good.URL}, Open: open}).Ask(gone, q); v.Admitted || len(good.asked()) != 0 {
 			t.Errorf("open %v, of a visitor who has gone: %+v", open, v)
 		}
 	}

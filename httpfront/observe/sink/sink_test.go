@@ -30,12 +30,6 @@ func (r *reader) Write(p []byte) (int, error) {
 	return r.had.Write(p)
 }
 
-func (r *reader) goes(away bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.gone = away
-}
-
 func (r *reader) read() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -108,7 +102,9 @@ func TestAReaderThatGoesAway(t *testing.T) {
 		s := New(&r, 1000)
 		s.Report(func(n uint64) { fmt.Fprintf(s, "%d dropped\n", n) })
 		for i, gone := range []bool{false, true, true, false} {
-			r.goes(gone)
+			r.mu.Lock()
+			r.gone = gone
+			r.mu.Unlock()
 			fmt.Fprintf(s, "line %d\n", i)
 			synctest.Wait()
 		}
