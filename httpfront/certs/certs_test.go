@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -304,17 +305,14 @@ func TestRunLooksUntilItEnds(t *testing.T) {
 	s.put(month("old.example"))
 	f := must(Load(Config{Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)}))
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		f.Run(ctx)
-		close(done)
-	}()
+	var done sync.WaitGroup
+	done.Go(func() { f.Run(ctx) })
 	s.put(month("new.example"))
 	for shown(f, "") != "new.example" {
 		time.Sleep(time.Millisecond)
 	}
 	cancel()
-	<-done
+	done.Wait()
 }
 
 // must is for what a test sets up, and cannot do without.

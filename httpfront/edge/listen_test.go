@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,14 +24,11 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 		Head: 5 * time.Second, Write: time.Second, Log: slog.New(slog.DiscardHandler),
 		Refuse: func(http1.Refusal) []byte { return nil },
 	}, func(e *Conn) { e.Close() })
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		l.accept()
-	}()
+	var accepts sync.WaitGroup
+	accepts.Go(func() { l.accept() })
+	const header = "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n"
 	for i, raw := range []string{
-		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\nGET", "PROXY UNKNOWN\r\n", "PROXY nonsense\r\n", "", "P",
-		"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", "PROXY TCP6 ::1 ::1 1 2\r\n",
+		header, header + "GET", "PROXY UNKNOWN\r\n", "PROXY nonsense\r\n", "", "P", header, header, "PROXY TCP6 ::1 ::1 1 2\r\n",
 	} {
 		c, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -44,7 +42,7 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 		c.Close()
 	}
 	l.Close()
-	<-done
+	accepts.Wait()
 	l.open.Wait()
 	if len(l.conns) != 0 || l.settled != 0 || len(l.addresses) != 0 || l.preparing.Len() != 0 || len(l.polite) != 0 {
 		t.Errorf("left: %d connections, %d settled, addresses %v, %d in preparation, %d being told", len(l.conns), l.settled, l.addresses, l.preparing.Len(), len(l.polite))

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddyserver/certmagic"
@@ -87,17 +88,14 @@ func TestFailuresAreTold(t *testing.T) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		m.Run(ctx)
-		close(done)
-	}()
+	var done sync.WaitGroup
+	done.Go(func() { m.Run(ctx) })
 	<-failed
 	if s := m.Status(); !strings.Contains(s[0].Error, "connection refused") {
 		t.Errorf("afterwards: %+v", s)
 	}
 	cancel()
-	<-done
+	done.Wait()
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {

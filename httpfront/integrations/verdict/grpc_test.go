@@ -36,14 +36,19 @@ func grpcQuestion(headers map[string]string) *authv3.CheckRequest {
 	}}
 }
 
+// judgedByGRPC is a client of a server which trusts those of a network, and whose judge lets all in.
+func judgedByGRPC(t *testing.T, trusted string) (*fakeJudge, authv3.AuthorizationClient) {
+	j, addr := judged(t, admitted, trusted)
+	return j, dialGRPC(t, addr)
+}
+
 // checked is what a server says for a judge that answers so.
 func checked(t *testing.T, answer httpfront.Answer) *authv3.CheckResponse {
 	return must(dialGRPC(t, serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8")).Check(t.Context(), grpcQuestion(nil)))
 }
 
 func TestGRPCAsksTheSame(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
+	j, client := judgedByGRPC(t, "127.0.0.0/8")
 	raw := grpcQuestion(nil)
 	raw.Attributes.Request.Http.HeaderMap = &corev3.HeaderMap{Headers: []*corev3.HeaderValue{
 		{Key: ":path", RawValue: []byte("/x")},
@@ -110,8 +115,7 @@ func TestGRPCVerdicts(t *testing.T) {
 }
 
 func TestGRPCWithoutARequestIsRefused(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
+	j, client := judgedByGRPC(t, "127.0.0.0/8")
 	for _, req := range []*authv3.CheckRequest{{}, {Attributes: &authv3.AttributeContext{}}} {
 		resp, err := client.Check(t.Context(), req)
 		if err != nil || resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
@@ -122,8 +126,7 @@ func TestGRPCWithoutARequestIsRefused(t *testing.T) {
 }
 
 func TestGRPCOfWhoIsNotTrusted(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	client := dialGRPC(t, serve(t, j, "192.0.2.0/24"))
+	j, client := judgedByGRPC(t, "192.0.2.0/24")
 	if _, err := client.Check(t.Context(), grpcQuestion(nil)); status.Code(err) != codes.PermissionDenied {
 		t.Errorf("got %v", err)
 	}
@@ -141,8 +144,7 @@ func TestGRPCTakesTextsThatAreNoUTF8(t *testing.T) {
 // TestLongGRPCQuestionsAreDenied: an error of the call would let everybody in where Envoy is set
 // to.
 func TestLongGRPCQuestionsAreDenied(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	client := dialGRPC(t, serve(t, j, "127.0.0.0/8"))
+	j, client := judgedByGRPC(t, "127.0.0.0/8")
 	for _, n := range []int{questionMax, 8 << 20} { // and the most that Envoy takes
 		q := grpcQuestion(map[string]string{})
 		q.GetAttributes().GetRequest().GetHttp().Headers["x-a"] = strings.Repeat("b", n)

@@ -126,6 +126,12 @@ func serveUntil(ctx context.Context, t *testing.T, j Judge, trusted string, chan
 	return ln.Addr().String()
 }
 
+// judged runs a server that trusts those of a network, for a judge that answers so.
+func judged(t *testing.T, answer httpfront.Answer, trusted string) (j *fakeJudge, addr string) {
+	j = &fakeJudge{answer: answer}
+	return j, serve(t, j, trusted)
+}
+
 // h2c speaks HTTP/2 without TLS.
 func h2c() *http.Transport {
 	protocols := new(http.Protocols)
@@ -177,8 +183,7 @@ var dialects = []struct {
 }
 
 func TestEveryDialectAsksTheSame(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	addr := serve(t, j, "127.0.0.0/8")
+	j, addr := judged(t, admitted, "127.0.0.0/8")
 	for _, d := range dialects {
 		ask(t, d.method, "http://"+addr+d.path, d.fields...)
 		q := j.expectAsked(t, d.path)
@@ -209,8 +214,7 @@ func TestVerdictsHaveCodesThatProxiesUnderstand(t *testing.T) {
 		{malformed, 403, 431, 431, 431},
 		{unavailable, 401, 503, 429, 429},
 	} {
-		j := &fakeJudge{answer: c.answer}
-		addr := serve(t, j, "127.0.0.0/8")
+		_, addr := judged(t, c.answer, "127.0.0.0/8")
 		want := map[string]int{"/nginx": c.nginx, "/nginx/page": c.page, "/forward": c.forward, "/envoy/cart?a=%2F": c.envoy}
 		for _, d := range dialects {
 			resp, body := ask(t, d.method, "http://"+addr+d.path, d.fields...)
@@ -325,8 +329,7 @@ func TestThePageOfWhoIsInLoadsAgain(t *testing.T) {
 }
 
 func TestWhatNginxHandsBackReachesTheJudge(t *testing.T) {
-	j := &fakeJudge{answer: queued}
-	addr := serve(t, j, "127.0.0.0/8")
+	j, addr := judged(t, queued, "127.0.0.0/8")
 	fields := append(slices.Clone(asNginx), "Ropeline-Set-Cookie", "ropeline=waits; Path=/")
 	ask(t, "GET", "http://"+addr+"/nginx/page", fields...)
 	ask(t, "GET", "http://"+addr+"/nginx", fields...)
@@ -336,8 +339,7 @@ func TestWhatNginxHandsBackReachesTheJudge(t *testing.T) {
 }
 
 func TestWhoIsNotTrustedMayNotAsk(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	addr := serve(t, j, "192.0.2.0/24")
+	j, addr := judged(t, admitted, "192.0.2.0/24")
 	for _, d := range dialects {
 		if resp, _ := ask(t, d.method, "http://"+addr+d.path, d.fields...); resp.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: code %d", d.path, resp.StatusCode)
@@ -352,8 +354,7 @@ func TestWhoIsNotTrustedMayNotAsk(t *testing.T) {
 // TestWhatIsNotToldIsNotGuessed leaves each field out in turn, and then has it twice: as
 // where the proxy adds to what the visitor sent.
 func TestWhatIsNotToldIsNotGuessed(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	addr := serve(t, j, "127.0.0.0/8")
+	j, addr := judged(t, admitted, "127.0.0.0/8")
 	for _, d := range dialects[:3] {
 		for i := 0; i < len(d.fields); i += 2 {
 			name := d.fields[i]
@@ -378,8 +379,7 @@ func TestWhatIsNotToldIsNotGuessed(t *testing.T) {
 }
 
 func TestEnvoysPathIsNotTouched(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	addr := serve(t, j, "127.0.0.0/8")
+	j, addr := judged(t, admitted, "127.0.0.0/8")
 	for _, target := range []string{"/", "//a//b", "/a/../b", "/a%2Fb?c=d?e", "/envoy/", "/?"} {
 		ask(t, "GET", "http://"+addr+"/envoy"+target, "Host", "shop.example")
 		if asked := j.take(); len(asked) != 1 || asked[0].Target != target {
@@ -411,8 +411,7 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestOtherPathsAreNoVerdicts(t *testing.T) {
-	j := &fakeJudge{answer: admitted}
-	addr := serve(t, j, "127.0.0.0/8")
+	j, addr := judged(t, admitted, "127.0.0.0/8")
 	for _, path := range []string{"/", "/nginx/", "/nginx/other", "/forward/x", "/envoy", "/envoyx"} {
 		if resp, _ := ask(t, "GET", "http://"+addr+path, asNginx...); resp.StatusCode != 404 {
 			t.Errorf("%s: code %d", path, resp.StatusCode)
@@ -433,8 +432,7 @@ func TestConfigNeedsWhatItNeeds(t *testing.T) {
 // TestConnectionsAreBounded: those that ask nothing make room, strangers' before those of proxies, over both protocols.
 func TestConnectionsAreBounded(t *testing.T) {
 	const conns = 6
-	j := &fakeJudge{answer: admitted}
-	base := serve(t, j, "127.0.0.1/32", func(c *Config) { c.Conns = conns })
+	base := serve(t, &fakeJudge{}, "127.0.0.1/32", func(c *Config) { c.Conns = conns })
 	ask := func(transport *http.Transport) {
 		resp := must((&http.Client{Transport: transport}).Get("http://" + base + "/readyz"))
 		io.Copy(io.Discard, resp.Body)
