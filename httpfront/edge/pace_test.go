@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -11,12 +12,7 @@ func TestPace(t *testing.T) {
 		n    int
 		took time.Duration
 	}
-	repeat := func(n int, r read) (all []read) {
-		for range n {
-			all = append(all, r)
-		}
-		return all
-	}
+	repeat := func(n int, r read) []read { return slices.Repeat([]read{r}, n) }
 	for name, c := range map[string]struct {
 		reads []read
 		want  bool
@@ -30,19 +26,14 @@ func TestPace(t *testing.T) {
 		"slow after a quick beginning": {append(repeat(1000, read{16 << 10, time.Millisecond}), repeat(150, read{1, time.Second})...), false},
 		"never waited for":             {repeat(1000, read{1, time.Microsecond}), true},
 	} {
-		var p pace
-		ok := true
+		var limited, free pace
+		ok, unlimited := true, true
 		for _, r := range c.reads {
-			ok = ok && p.keeps(r.n, r.took, rate, span)
+			ok = ok && limited.keeps(r.n, r.took, rate, span)
+			unlimited = unlimited && free.keeps(r.n, r.took, -1, span)
 		}
-		if ok != c.want {
-			t.Errorf("%s: kept %v, want %v", name, ok, c.want)
-		}
-		p = pace{}
-		for _, r := range c.reads {
-			if !p.keeps(r.n, r.took, -1, span) {
-				t.Errorf("%s: not kept where there is no limit", name)
-			}
+		if ok != c.want || !unlimited {
+			t.Errorf("%s: kept %v, want %v; kept where there is no limit: %v", name, ok, c.want, unlimited)
 		}
 	}
 }

@@ -198,10 +198,7 @@ func FuzzForwarded(f *testing.F) {
 			if got, no := hear(t, visitor, by, fields("")...); no.Code == 0 && got != told(visitor, "http://inner.example") {
 				t.Fatalf("%s: a visitor says %q and is heard as %+v", by, fields(""), got)
 			}
-			last := visitor
-			if by == "Forwarded" {
-				last = "for=" + visitor
-			}
+			last := map[string]string{"Forwarded": "for="}[by] + visitor
 			got, no := hear(t, "10.0.0.1", by, fields(last)...)
 			if no.Code == 0 && (got.client != visitor || got.chain != visitor+", 10.0.0.1") {
 				t.Fatalf("%s: %q hides a visitor: %+v", by, fields(last), got)
