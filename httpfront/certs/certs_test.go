@@ -54,11 +54,17 @@ func newSite(t *testing.T) *site {
 	return &site{t: t, dir: dir, now: noon, cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
 }
 
-func (s *site) write(path string, content []byte) {
+// ok ends a test for which something could not be done.
+func (s *site) ok(errs ...error) {
 	s.t.Helper()
-	if err := os.WriteFile(path, content, 0o600); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+func (s *site) write(path string, content []byte) {
+	s.t.Helper()
+	s.ok(os.WriteFile(path, content, 0o600))
 }
 
 func (s *site) put(cert, key []byte) {
@@ -141,31 +147,22 @@ func TestChangedFilesAreTakenIn(t *testing.T) {
 		"renamed": func(s *site, cert, key []byte) {
 			s.write(s.cert+".new", cert)
 			s.write(s.key+".new", key)
-			if err := errors.Join(os.Rename(s.cert+".new", s.cert), os.Rename(s.key+".new", s.key)); err != nil {
-				s.t.Fatal(err)
-			}
+			s.ok(os.Rename(s.cert+".new", s.cert), os.Rename(s.key+".new", s.key))
 		},
 		// As Kubernetes does it: the files are links through a link that is replaced.
 		"link replaced": func(s *site, cert, key []byte) {
 			data := filepath.Join(s.dir, "..data")
-			if err := errors.Join(os.Mkdir(filepath.Join(s.dir, "..v2"), 0o700), os.Symlink("..v2", data+".tmp")); err != nil {
-				s.t.Fatal(err)
-			}
+			s.ok(os.Mkdir(filepath.Join(s.dir, "..v2"), 0o700), os.Symlink("..v2", data+".tmp"))
 			s.write(filepath.Join(s.dir, "..v2", "tls.crt"), cert)
 			s.write(filepath.Join(s.dir, "..v2", "tls.key"), key)
-			if err := os.Rename(data+".tmp", data); err != nil {
-				s.t.Fatal(err)
-			}
+			s.ok(os.Rename(data+".tmp", data))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t)
 			if name == "link replaced" {
-				err := errors.Join(os.Mkdir(filepath.Join(s.dir, "..v1"), 0o700), os.Symlink("..v1", filepath.Join(s.dir, "..data")),
+				s.ok(os.Mkdir(filepath.Join(s.dir, "..v1"), 0o700), os.Symlink("..v1", filepath.Join(s.dir, "..data")),
 					os.Symlink("..data/tls.crt", s.cert), os.Symlink("..data/tls.key", s.key))
-				if err != nil {
-					t.Fatal(err)
-				}
 			}
 			s.put(month("old.example"))
 			s.files = s.mustLoad()
@@ -197,11 +194,7 @@ func TestFilesThatAreOfNoUseChangeNothing(t *testing.T) {
 		"expired":             func(s *site) { s.put(expired, expiredKey) },
 		"too long":            func(s *site) { s.put(bytes.Repeat([]byte("a"), fileMax+1), key) },
 		"gone":                func(s *site) { os.Remove(s.key) },
-		"a directory": func(s *site) {
-			if err := errors.Join(os.Remove(s.key), os.Mkdir(s.key, 0o700)); err != nil {
-				s.t.Fatal(err)
-			}
-		},
+		"a directory":         func(s *site) { s.ok(os.Remove(s.key), os.Mkdir(s.key, 0o700)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := loaded(t, "old.example")

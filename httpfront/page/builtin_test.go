@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -211,14 +212,17 @@ func TestPageSaysByWhatItFollows(t *testing.T) {
 // checks that what is opened is closed.
 func shownText(t *testing.T, page []byte) string {
 	t.Helper()
+	type element struct {
+		name   atom.Atom
+		hidden bool // or in one that is
+	}
 	var pieces []string
-	var open []atom.Atom
-	hidden := 0 // how many of open, from this one on, are not seen; 0: all are
+	open := []element{{}}
 	z := html.NewTokenizer(bytes.NewReader(page))
 	for {
 		switch kind := z.Next(); kind {
 		case html.ErrorToken:
-			if len(open) > 0 {
+			if len(open) > 1 {
 				t.Errorf("the page leaves %v open", open)
 			}
 			return strings.NewReplacer("\u00a0", " ", "\u202f", " ").Replace(strings.Join(pieces, "\n")) + "\n"
@@ -227,25 +231,17 @@ func shownText(t *testing.T, page []byte) string {
 			if tag.DataAtom == atom.Meta {
 				continue
 			}
-			open = append(open, tag.DataAtom)
-			isHidden := tag.DataAtom == atom.Head || tag.DataAtom == atom.Script || tag.DataAtom == atom.Noscript
-			for _, a := range tag.Attr {
-				isHidden = isHidden || a.Key == "hidden"
-			}
-			if isHidden && hidden == 0 {
-				hidden = len(open)
-			}
+			hidden := slices.Contains([]atom.Atom{atom.Head, atom.Script, atom.Noscript}, tag.DataAtom) ||
+				slices.ContainsFunc(tag.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
+			open = append(open, element{tag.DataAtom, hidden || open[len(open)-1].hidden})
 		case html.EndTagToken:
 			tag := z.Token()
-			if len(open) == 0 || open[len(open)-1] != tag.DataAtom {
+			if open[len(open)-1].name != tag.DataAtom || len(open) == 1 {
 				t.Fatalf("</%s> while %v is open", tag.Data, open)
-			}
-			if hidden == len(open) {
-				hidden = 0
 			}
 			open = open[:len(open)-1]
 		case html.TextToken:
-			if text := strings.TrimSpace(string(z.Text())); text != "" && hidden == 0 {
+			if text := strings.TrimSpace(string(z.Text())); text != "" && !open[len(open)-1].hidden {
 				pieces = append(pieces, text)
 			}
 		}

@@ -113,9 +113,7 @@ func TestADeadlineIsNotTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	here.SetReadDeadline(time.Now().Add(time.Minute))
-	if _, err := there.Write([]byte("more")); err != nil {
-		t.Fatal(err)
-	}
+	must(there.Write([]byte("more")))
 	got := make([]byte, 9)
 	if n, err := here.Read(got); err != nil || string(got[:n]) != "more" {
 		t.Errorf("got %q, %v", got[:n], err)

@@ -62,9 +62,7 @@ func TestGRPCAsksTheSame(t *testing.T) {
 		"fields as a list":     raw,
 		"behind another proxy": behind,
 	} {
-		if _, err := client.Check(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
+		must(client.Check(t.Context(), req))
 		q := j.expectAsked(t, what)
 		names := slices.Sorted(maps.Keys(maps.Collect(q.Fields)))
 		if !slices.Contains(names, "cookie") || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, ":") }) {
