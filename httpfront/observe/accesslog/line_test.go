@@ -83,10 +83,8 @@ func FuzzLine(f *testing.F) {
 		if !kept || !ended || len(line) > MaxLine {
 			t.Fatalf("no line: %q", line)
 		}
-		for _, c := range []byte(text) {
-			if c < ' ' || c > '~' {
-				t.Fatalf("a byte %#x in %q", c, text)
-			}
+		if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Fatalf("bytes that are to be escaped in %q", text)
 		}
 		fields := fieldsOf(text)
 		if len(fields) != 12 || fields[0] != "203.0.113.7" || fields[5] != "200" || fields[6] != "512" || fields[11] != "12.500" {
@@ -102,21 +100,11 @@ func readBack(t *testing.T, text string, e *Entry) {
 	got, err := bench.Parse(text)
 	plain := string(e.Method) == "GET" && bytes.HasPrefix(e.Target, []byte("/")) && len(e.Target) < 2000 &&
 		bytes.HasPrefix(e.Protocol, []byte("HTTP/")) && !bytes.Contains(e.Protocol, []byte(" "))
-	if err != nil {
-		if plain {
-			t.Errorf("%q is not read: %v", text, err)
-		}
-		return
-	}
-	if got.Address != "203.0.113.7" || !got.At.Equal(e.Time) {
-		t.Errorf("read as of %s at %s", got.Address, got.At)
-	}
-	if plain {
-		if want := bench.CleanPath(string(e.Target)); got.Path != want {
-			t.Errorf("read as %q, want %q", got.Path, want)
-		}
-	}
-	if got.Agent != "" && got.Agent != string(e.Agent) {
-		t.Errorf("agent read as %q, want %q", got.Agent, e.Agent)
+	path := bench.CleanPath(string(e.Target))
+	switch {
+	case err != nil && plain:
+		t.Errorf("%q is not read: %v", text, err)
+	case err == nil && (got.Address != "203.0.113.7" || !got.At.Equal(e.Time) || plain && got.Path != path || got.Agent != "" && got.Agent != string(e.Agent)):
+		t.Errorf("%q is read as %+v, want %s of %q", text, got, path, e.Agent)
 	}
 }
