@@ -34,12 +34,8 @@ func TestValue(t *testing.T) {
 
 func TestCompileValueRefuses(t *testing.T) {
 	for source, want := range map[string]string{
-		"":                             "want a field",
-		"ip.scr":                       "did you mean ip.src",
-		`http.host eq "a"`:             "this is a condition",
-		"not http.host":                "this is a condition",
-		"ssl":                          "want a string or an IP address",
-		"len(http.host)":               "want a string or an IP address",
+		"": "want a field", "ip.scr": "did you mean ip.src", `http.host eq "a"`: "this is a condition", "not http.host": "this is a condition",
+		"ssl": "want a string or an IP address", "len(http.host)": "want a string or an IP address",
 		"http.request.headers":         "holds values by name",
 		"http.request.headers.names":   "is an array",
 		`http.request.headers["a"][*]`: "belongs into any or all",

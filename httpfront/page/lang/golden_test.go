@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,12 +37,7 @@ func TestGolden(t *testing.T) {
 }
 
 func goldenText() string {
-	all := []*Language{Of(English)}
-	for _, l := range All() {
-		if l.Tag() != English {
-			all = append(all, l)
-		}
-	}
+	all := append([]*Language{Of(English)}, slices.DeleteFunc(All(), func(l *Language) bool { return l.Tag() == English })...)
 	var out strings.Builder
 	section := func(name string, text func(*Language) string) {
 		fmt.Fprintf(&out, "# %s\n", name)

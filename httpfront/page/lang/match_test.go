@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -154,22 +155,13 @@ func plainMatch(accept string, fallback Tag) *Language {
 	var best [2]*Language // those asked for, and neighbours
 	var weights [2]float64
 	for i, element := range strings.Split(accept, ",") {
-		if i == mostRanges {
-			break
-		}
 		tag, params, _ := strings.Cut(element, ";")
 		tag = strings.ReplaceAll(lower(strings.Trim(tag, " \t")), "_", "-")
-		params = strings.Trim(params, " \t")
-		w := 1.0
-		if params != "" {
-			if !plainWeight.MatchString(params) {
-				continue
-			}
-			w, _ = strconv.ParseFloat(params[2:], 64)
-		}
-		if len(tag) > longestTag {
+		params = cmp.Or(strings.Trim(params, " \t"), "q=1")
+		if i >= mostRanges || len(tag) > longestTag || !plainWeight.MatchString(params) {
 			continue
 		}
+		w := must(strconv.ParseFloat(params[2:], 64))
 		parts := strings.Split(tag, "-")
 		for n := len(parts); n > 0; n-- {
 			c, ok := known[strings.Join(parts[:n], "-")]
@@ -189,12 +181,7 @@ func plainMatch(accept string, fallback Tag) *Language {
 			break
 		}
 	}
-	for _, l := range append(best[:], Of(fallback)) {
-		if l != nil {
-			return l
-		}
-	}
-	return Of(English)
+	return cmp.Or(best[0], best[1], Of(fallback), Of(English))
 }
 
 // lower is strings.ToLower for ASCII alone, and leaves all other bytes alone.
