@@ -137,10 +137,7 @@ func FuzzProxyHeader(f *testing.F) {
 			t.Fatalf("the address %v has another form", got.visitor)
 		}
 		address := net.TCPAddrFromAddrPort(got.visitor)
-		b, err := proxyproto.HeaderProxyFromAddrs(1, address, address).Format()
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(proxyproto.HeaderProxyFromAddrs(1, address, address).Format())
 		h, err := readProxyHeader(bufio.NewReaderSize(bytes.NewReader(b), proxyHeaderMin))
 		if err != nil || h.visitor != got.visitor {
 			t.Fatalf("%q gives %+v, %v, want %v", b, h, err, got.visitor)

@@ -108,11 +108,8 @@ func TestCompileTakes(t *testing.T) {
 
 func TestUnknownVariablesAreNamed(t *testing.T) {
 	_, warnings, err := Compile("{{waitTime}}\n{{#waittime}}{{waitTime.x}}{{/waittime}}\n{{{turnstyle}}}{{turnstyle}}\n{{weatherForecast}}{{^positoin}}{{/positoin}}")
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := ""
-	for _, w := range warnings {
+	for _, w := range must(warnings, err) {
 		got += w.String() + "\n"
 	}
 	const want = `line 2: "waittime" is not known here and shows nothing; did you mean "waitTime"?

@@ -189,10 +189,7 @@ func TestSetsOfAddresses(t *testing.T) {
 		named := mustCompile(t, "ip.src in $l", Lists{"l": list})
 		for range 10 {
 			a := drawAddr(t)
-			want := false
-			for _, n := range nets {
-				want = want || n.Contains(a)
-			}
+			want := slices.ContainsFunc(nets, func(n netip.Prefix) bool { return n.Contains(a) })
 			r := &Request{Source: a}
 			if braces.Match(r) != want || named.Match(r) != want {
 				t.Fatalf("%v in %v: want %v", a, items, want)

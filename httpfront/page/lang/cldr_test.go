@@ -83,10 +83,7 @@ func TestNumbersAreThoseOfCLDR(t *testing.T) {
 func TestNoRegionIsNeedless(t *testing.T) {
 	languages, _ := readCLDR(t)
 	_, regions, err := load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range regions {
+	for _, r := range must(regions, err) {
 		if _, ok := languages[r.Tag()].Regions[r.region]; !ok {
 			t.Errorf("%s: region %s writes numbers as the language does", r.Tag(), r.region)
 		}

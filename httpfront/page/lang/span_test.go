@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"math"
 	"strings"
 	"testing"
@@ -65,10 +66,7 @@ func TestAppendClockIsInUTC(t *testing.T) {
 // TestDigitsAreTheLanguagesOwn looks for digits of two kinds in one value.
 func TestDigitsAreTheLanguagesOwn(t *testing.T) {
 	for _, l := range All() {
-		zero := map[Tag]rune{"ar-EG": '٠', "fa-IR": '۰'}[l.Tag()]
-		if zero == 0 {
-			zero = '0'
-		}
+		zero := cmp.Or(map[Tag]rune{"ar-EG": '٠', "fa-IR": '۰'}[l.Tag()], '0')
 		for _, text := range samples(l) {
 			for _, c := range text {
 				for _, other := range []rune{'0', '٠', '۰', '०'} {
@@ -101,11 +99,8 @@ func samples(l *Language) (all []string) {
 // TestNothingHasToBeEscaped holds what the package promises of all it gives.
 func TestNothingHasToBeEscaped(t *testing.T) {
 	_, regions, err := load(files)
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := All()
-	for _, r := range regions {
+	for _, r := range must(regions, err) {
 		all = append(all, r.Language)
 	}
 	for _, l := range all {
