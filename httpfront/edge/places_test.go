@@ -91,8 +91,7 @@ func TestStrangersCostTheTrustedNoPlace(t *testing.T) {
 			t.Fatal("a stranger's connection did not make room for another stranger's")
 		}
 	}
-	third := enter("203.0.113.1:3")
-	if closed(proxies[0]) || third.IsLimited() {
+	if third := enter("203.0.113.1:3"); closed(proxies[0]) || third.IsLimited() {
 		t.Error("the connection of a trusted peer made room while a stranger had one")
 	}
 	if enter("203.0.113.1:4"); !closed(proxies[0]) || closed(proxies[1]) {

@@ -172,8 +172,7 @@ func TestTimesAreWrittenAsTheFormatSays(t *testing.T) {
 // made from.
 func TestDocsListTheVariables(t *testing.T) {
 	const path, begin, end = "../../docs/pages.md", "<!-- variables -->\n", "<!-- end of variables -->\n"
-	doc := must(os.ReadFile(path))
-	before, rest, ok := strings.Cut(string(doc), begin)
+	before, rest, ok := strings.Cut(string(must(os.ReadFile(path))), begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
 		t.Fatalf("%s lacks %q or %q", path, begin, end)

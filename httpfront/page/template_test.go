@@ -85,8 +85,7 @@ func TestCompileRefuses(t *testing.T) {
 }
 
 func TestCompileTakes(t *testing.T) {
-	p := newPage(Config{Message: "<b>&"})
-	s := fill(p, inputOf("fifo"))
+	s := fill(newPage(Config{Message: "<b>&"}), inputOf("fifo"))
 	for src, want := range map[string]string{
 		"":                                    "",
 		"no tags }} here":                     "no tags }} here",

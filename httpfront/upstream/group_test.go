@@ -409,8 +409,7 @@ func nameServer(t *testing.T, answers ...[4]byte) *net.Resolver {
 // TestANameThatComesToMeanSomethingElse resolves to the origin at first and then
 // to where clouds keep credentials.
 func TestANameThatComesToMeanSomethingElse(t *testing.T) {
-	s := serve(t)
-	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
+	_, port, _ := net.SplitHostPort(serve(t).Listener.Addr().String())
 	g, _ := open(t, Config{Origins: parsed("http://shop.example:" + port)})
 	g.resolver = nameServer(t, [4]byte{127, 0, 0, 1}, [4]byte{169, 254, 169, 254})
 	var tried Tried

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"net"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -12,8 +11,7 @@ import (
 // TestASilentResolverTakesNoOriginOut has a resolver stop answering, and answer again: meanwhile connections go where
 // the name led last, the first after a wait, and others at once.
 func TestASilentResolverTakesNoOriginOut(t *testing.T) {
-	s := serve(t)
-	_, port, _ := net.SplitHostPort(strings.TrimPrefix(s.URL, "http://"))
+	_, port, _ := net.SplitHostPort(serve(t).Listener.Addr().String())
 	addr := "shop.example:" + port
 	g, _ := open(t, Config{Origins: parsed("http://" + addr), Timeouts: Timeouts{Connect: 300 * time.Millisecond}})
 	g.resolver = nameServer(t, [4]byte{127, 0, 0, 1})

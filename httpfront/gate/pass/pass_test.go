@@ -165,8 +165,7 @@ func TestForeignPassesAreRefused(t *testing.T) {
 	refused(t, r, text, shop, "shop.example.org")
 	refused(t, r, text, shop, "")
 
-	other := must(NewKeyring(Key{ID: 1, Secret: key(7).Secret}))
-	refused(t, other, text, shop, shopHost)
+	refused(t, must(NewKeyring(Key{ID: 1, Secret: key(7).Secret})), text, shop, shopHost)
 	refused(t, keyring(2, 2), text, shop, shopHost)
 }
 

@@ -153,8 +153,7 @@ func ask(t *testing.T, method, url string, fields ...string) (*http.Response, st
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	resp := must(client.Do(req))
 	defer resp.Body.Close()
-	body := must(io.ReadAll(resp.Body))
-	return resp, string(body)
+	return resp, string(must(io.ReadAll(resp.Body)))
 }
 
 // How proxies ask in each dialect about POST https://shop.example/cart?a=%2F of

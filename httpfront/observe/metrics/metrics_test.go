@@ -252,8 +252,7 @@ func TestRoomsThatAreGoneHaveNoSeries(t *testing.T) {
 // TestHostileNamesStayInTheirLabels: whatever a name holds, each line is one series.
 func TestHostileNamesStayInTheirLabels(t *testing.T) {
 	s := Sample{Node: node.Status{Rooms: []node.RoomStatus{{Zone: "a\"} 1\nfake 1", Name: "\xff\\" + strings.Repeat("x", 5000)}}}}
-	m := metricsOf(&s)
-	text := m.text(t)
+	text := metricsOf(&s).text(t)
 	if strings.Contains(text, "\nfake") || strings.Contains(text, strings.Repeat("x", maxLabel)) {
 		t.Error("a name has made a line of its own, or is longer than labels are")
 	}

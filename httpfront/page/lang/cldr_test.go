@@ -173,8 +173,7 @@ func TestClocksAreThoseOfCLDR(t *testing.T) {
 			all = own
 		}
 		for i, want := range all {
-			at := must(time.Parse(time.TimeOnly, cldrTimes[i]))
-			got := string(l.AppendClock(nil, at))
+			got := string(l.AppendClock(nil, must(time.Parse(time.TimeOnly, cldrTimes[i]))))
 			if spaceless(got) != spaceless(want)+"UTC" {
 				t.Errorf("%s: %s: got %q, want %q", l.Tag(), cldrTimes[i], got, want)
 			}
