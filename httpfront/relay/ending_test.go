@@ -89,16 +89,13 @@ func ended(t *testing.T, after int, pieces ...[]byte) (got []byte, finished bool
 	}()
 	var e Ending
 	e.begin(near, func() { finished = true })
-	for i, p := range pieces {
+	for i, p := range append(pieces, nil) {
 		if i == after {
 			e.End()
 		}
 		if _, err := e.Write(p); err != nil && !finished {
 			t.Errorf("piece %d: %v", i, err)
 		}
-	}
-	if after == len(pieces) {
-		e.End()
 	}
 	near.Close()
 	return <-read, finished

@@ -394,9 +394,7 @@ func nameServer(t *testing.T, answers ...[4]byte) *net.Resolver {
 					answers = answers[1:]
 				}
 			}
-			if out, err := m.Pack(); err == nil {
-				pc.WriteTo(out, from)
-			}
+			pc.WriteTo(must(m.Pack()), from)
 		}
 	})
 	t.Cleanup(func() { pc.Close(); wg.Wait() })

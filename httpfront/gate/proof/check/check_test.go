@@ -133,12 +133,11 @@ func serveKeys(t *testing.T, keys ...proof.PrivateKey) *keyServer {
 	s.publish(keys...)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.asked.Add(1)
-		set := s.keys.Load()
-		if set == nil {
-			http.Error(w, "out of order", http.StatusInternalServerError)
+		if set := s.keys.Load(); set != nil {
+			w.Write(*set)
 			return
 		}
-		w.Write(*set)
+		http.Error(w, "out of order", http.StatusInternalServerError)
 	}))
 	t.Cleanup(s.Close)
 	return s
