@@ -9,34 +9,24 @@ import (
 )
 
 // TestMatchDoesNotAllocate goes through the table of TestMatch, which has each
-// field, operator and function (see TestTableIsComplete).
+// field, operator and function (see TestTableIsComplete), and has lists of many networks, none
+// next to another, and of many names.
 func TestMatchDoesNotAllocate(t *testing.T) {
-	lists, r := testLists(), shopper()
-	for _, tt := range matching {
-		e := mustCompile(t, tt.source, lists)
-		if n := testing.AllocsPerRun(100, func() { e.Match(r) }); n != 0 {
-			t.Errorf("%s allocates %v times, want 0", tt.source, n)
-		}
-	}
-}
-
-// TestLargeListsDoNotAllocate has lists of many networks, none next to another, and of many names.
-func TestLargeListsDoNotAllocate(t *testing.T) {
 	var networks, names []string
 	for i := range 10_000 {
 		a := netip.AddrFrom4([4]byte{byte(20 + i>>14), byte(i >> 6), byte(i << 2), 0})
 		networks = append(networks, netip.PrefixFrom(a, 24).String())
 		names = append(names, fmt.Sprintf("shop-%d.example", i))
 	}
-	lists := Lists{"networks": listOf(AddressList, networks...), "names": listOf(StringList, names...)}
+	lists, r := testLists(), shopper()
+	lists["networks"], lists["names"] = listOf(AddressList, networks...), listOf(StringList, names...)
 	if got := len(lists["networks"].addresses.Ranges()); got != len(networks) {
 		t.Fatalf("%d networks are %d ranges", len(networks), got)
 	}
-	r := shopper()
-	for _, source := range []string{`ip.src in $networks`, `lower(http.host) in $names`} {
-		e := mustCompile(t, source, lists)
+	for _, tt := range append(matching, match{source: `ip.src in $networks`}, match{source: `lower(http.host) in $names`}) {
+		e := mustCompile(t, tt.source, lists)
 		if n := testing.AllocsPerRun(100, func() { e.Match(r) }); n != 0 {
-			t.Errorf("%s allocates %v times, want 0", source, n)
+			t.Errorf("%s allocates %v times, want 0", tt.source, n)
 		}
 	}
 }
