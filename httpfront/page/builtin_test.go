@@ -178,11 +178,9 @@ func TestWithoutAPlace(t *testing.T) {
 		in.Crowded, in.AcceptLanguage = true, []byte(l.Tag())
 		in.Verdict.Refresh = 20 * time.Second
 		s := fill(p, in)
-		if got := s.message(); got != l.Text(lang.MessageCrowded) || got == l.Text(lang.MessageUnreachable) {
-			t.Errorf("%s: the message is %q", l.Tag(), got)
-		}
-		if s.progress >= 0 || len(s.appendWait(nil)) > 0 || len(s.appendPosition(nil)) > 0 {
-			t.Errorf("%s: the page tells of a place", l.Tag())
+		told := s.progress >= 0 || len(s.appendWait(nil)) > 0 || len(s.appendPosition(nil)) > 0
+		if got := s.message(); got != l.Text(lang.MessageCrowded) || got == l.Text(lang.MessageUnreachable) || told {
+			t.Errorf("%s: the message is %q; the page tells of a place: %v", l.Tag(), got, told)
 		}
 	}
 }

@@ -76,11 +76,9 @@ func TestMistakesOfSources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := Compile(tt.source, nil)
 			wrong, ok := errors.AsType[*Error](err)
-			if !ok || wrong.Line != tt.line || wrong.Column != tt.column || !strings.HasPrefix(wrong.Message, tt.message) {
-				t.Fatalf("got %v, want line %d, column %d: %s", err, tt.line, tt.column, tt.message)
-			}
-			if got := wrong.Excerpt(); !strings.HasPrefix(got, tt.excerpt) {
-				t.Errorf("got excerpt\n%s\nwant\n%s", got, tt.excerpt)
+			if !ok || wrong.Line != tt.line || wrong.Column != tt.column || !strings.HasPrefix(wrong.Message, tt.message) ||
+				!strings.HasPrefix(wrong.Excerpt(), tt.excerpt) {
+				t.Errorf("got\n%s\nwant line %d, column %d: %s\n%s", mistake(tt.source, nil), tt.line, tt.column, tt.message, tt.excerpt)
 			}
 		})
 	}
@@ -154,9 +152,8 @@ func TestStepsOfAnExpression(t *testing.T) {
 	many := func(n int) string {
 		return strings.TrimPrefix(strings.Repeat(` or http.request.uri.path matches ".{1,400}x"`, n), " or ")
 	}
-	e, err := Compile(many(2), nil)
-	if err != nil || e.Steps() < 800 || e.Steps() > maxSteps {
-		t.Fatalf("two of them: %v", err)
+	if n := must(Compile(many(2), nil)).Steps(); n < 800 || n > maxSteps {
+		t.Errorf("two of them: %d steps", n)
 	}
 	if _, err := Compile(many(80), nil); err == nil || !strings.Contains(err.Error(), "2000 are allowed") {
 		t.Errorf("eighty of them: error %v, want how many steps are allowed", err)

@@ -48,11 +48,8 @@ func TestLongestLine(t *testing.T) {
 		Addr: netip.MustParseAddr("ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"), Time: time.Unix(1<<40, 0), Method: long, Target: long, Protocol: long,
 		Status: 999, Bytes: 1<<63 - 1, Referer: long, Agent: long, Room: string(long), Decision: string(long), Wait: 1<<63 - 1,
 	}
-	if n := len(AppendLine(nil, e)); n > MaxLine || n < MaxLine-200 {
-		t.Errorf("a line of %d bytes, MaxLine is %d", n, MaxLine)
-	}
-	if MaxLine > bench.MaxLine {
-		t.Errorf("readers take lines of %d bytes, MaxLine is %d", bench.MaxLine, MaxLine)
+	if n := len(AppendLine(nil, e)); n > MaxLine || n < MaxLine-200 || MaxLine > bench.MaxLine {
+		t.Errorf("a line of %d bytes, MaxLine is %d, and readers take lines of %d", n, MaxLine, bench.MaxLine)
 	}
 }
 
@@ -80,11 +77,8 @@ func FuzzLine(f *testing.F) {
 		line := string(AppendLine([]byte("before\n"), e))
 		line, kept := strings.CutPrefix(line, "before\n")
 		text, ended := strings.CutSuffix(line, "\n")
-		if !kept || !ended || len(line) > MaxLine {
-			t.Fatalf("no line: %q", line)
-		}
-		if strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
-			t.Fatalf("bytes that are to be escaped in %q", text)
+		if !kept || !ended || len(line) > MaxLine || strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' }) {
+			t.Fatalf("no line, or one with bytes that are to be escaped: %q", line)
 		}
 		fields := fieldsOf(text)
 		if len(fields) != 12 || fields[0] != "203.0.113.7" || fields[5] != "200" || fields[6] != "512" || fields[11] != "12.500" {

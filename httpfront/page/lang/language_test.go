@@ -129,11 +129,9 @@ func TestPunctuation(t *testing.T) {
 				sentence = false // Thai has no full stop
 				stops = last == '.'
 			}
-			if stops != sentence {
-				t.Errorf("%s: %s ends with %q: %q", l.Tag(), spec.key, last, text)
-			}
-			if strings.Contains(text, "  ") || strings.Contains(text, " .") || strings.Contains(text, "...") || strings.Contains(text, " ,") {
-				t.Errorf("%s: %s is badly spaced: %q", l.Tag(), spec.key, text)
+			spaced := !slices.ContainsFunc([]string{"  ", " .", "...", " ,"}, func(bad string) bool { return strings.Contains(text, bad) })
+			if stops != sentence || !spaced {
+				t.Errorf("%s: %s ends with %q, and is well spaced: %v: %q", l.Tag(), spec.key, last, spaced, text)
 			}
 		}
 	}
