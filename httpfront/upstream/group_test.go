@@ -328,13 +328,10 @@ func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 func TestPlacesAreBounded(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(serve(t).URL), Limits: Limits{Conns: 1, Tunnels: 1}, Timeouts: Timeouts{Wait: time.Millisecond}})
 	var tried Tried
-	c := must(g.Acquire(&tried, Request))
-	if _, err := g.Acquire(&tried, Request); err != ErrBusy {
-		t.Errorf("got %v, want %v", err, ErrBusy)
-	}
-	tunnel := must(g.AcquireTunnel(&tried))
-	if _, err := g.AcquireTunnel(&tried); err != ErrTunnels {
-		t.Errorf("got %v, want %v", err, ErrTunnels)
+	c, tunnel := must(g.Acquire(&tried, Request)), must(g.AcquireTunnel(&tried))
+	_, full := g.Acquire(&tried, Request)
+	if _, fullOfTunnels := g.AcquireTunnel(&tried); full != ErrBusy || fullOfTunnels != ErrTunnels {
+		t.Errorf("got %v and %v, want %v and %v", full, fullOfTunnels, ErrBusy, ErrTunnels)
 	}
 	if s := g.Status().Origins[0]; s.Active != 1 || s.Tunnels != 1 {
 		t.Errorf("status is %+v", s)

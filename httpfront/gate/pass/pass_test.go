@@ -51,9 +51,7 @@ func passes() *rapid.Generator[node.Pass] {
 	at := rapid.Map(rapid.Int64Range(1, milliLimit-1), func(ms int64) time.Time { return time.UnixMilli(ms).UTC() })
 	refresh := rapid.Map(rapid.Int64Range(0, 1<<31), func(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond })
 	whole := rapid.MakeCustom[node.Pass](rapid.MakeConfig{
-		Types: map[reflect.Type]*rapid.Generator[any]{
-			reflect.TypeFor[time.Time](): at.AsAny(), reflect.TypeFor[time.Duration](): refresh.AsAny(),
-		},
+		Types: map[reflect.Type]*rapid.Generator[any]{reflect.TypeFor[time.Time](): at.AsAny(), reflect.TypeFor[time.Duration](): refresh.AsAny()},
 		Fields: map[reflect.Type]map[string]*rapid.Generator[any]{
 			reflect.TypeFor[node.Pass](): {"Foreign": rapid.Just(false).AsAny()}, // it is not stored
 		},

@@ -115,9 +115,8 @@ func TestGRPCVerdicts(t *testing.T) {
 func TestGRPCWithoutARequestIsRefused(t *testing.T) {
 	j, client := judgedByGRPC(t, "127.0.0.0/8")
 	for _, req := range []*authv3.CheckRequest{{}, {Attributes: &authv3.AttributeContext{}}} {
-		resp, err := client.Check(t.Context(), req)
-		if err != nil || resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
-			t.Errorf("got %v, %v", resp, err)
+		if resp := must(client.Check(t.Context(), req)); resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
+			t.Errorf("got %v", resp)
 		}
 	}
 	j.expectNotAsked(t)
@@ -146,9 +145,8 @@ func TestLongGRPCQuestionsAreDenied(t *testing.T) {
 	for _, n := range []int{questionMax, 8 << 20} { // and the most that Envoy takes
 		q := grpcQuestion(map[string]string{})
 		q.GetAttributes().GetRequest().GetHttp().Headers["x-a"] = strings.Repeat("b", n)
-		resp, err := client.Check(t.Context(), q)
-		if err != nil || resp.GetDeniedResponse().GetStatus().GetCode() != http.StatusRequestHeaderFieldsTooLarge {
-			t.Errorf("%d bytes: got %v, %v", n, resp, err)
+		if resp := must(client.Check(t.Context(), q)); resp.GetDeniedResponse().GetStatus().GetCode() != http.StatusRequestHeaderFieldsTooLarge {
+			t.Errorf("%d bytes: got %v", n, resp)
 		}
 	}
 	j.expectNotAsked(t)

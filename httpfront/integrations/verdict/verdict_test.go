@@ -159,15 +159,10 @@ func ask(t *testing.T, method, url string, fields ...string) (*http.Response, st
 // How proxies ask in each dialect about POST https://shop.example/cart?a=%2F of
 // 192.0.2.1.
 var (
-	asNginx = []string{
-		"X-Original-Method", "POST", "X-Original-URI", "/cart?a=%2F", "X-Forwarded-Host", "shop.example",
-		"X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b",
-	}
-	asForward = []string{
-		"X-Forwarded-Method", "POST", "X-Forwarded-Uri", "/cart?a=%2F", "X-Forwarded-Host", "shop.example",
-		"X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b",
-	}
-	asEnvoy = []string{"Host", "shop.example", "X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b"}
+	asAll     = []string{"X-Forwarded-Proto", "https", "X-Forwarded-For", "192.0.2.1", "Cookie", "a=b"}
+	asNginx   = append([]string{"X-Original-Method", "POST", "X-Original-URI", "/cart?a=%2F", "X-Forwarded-Host", "shop.example"}, asAll...)
+	asForward = append([]string{"X-Forwarded-Method", "POST", "X-Forwarded-Uri", "/cart?a=%2F", "X-Forwarded-Host", "shop.example"}, asAll...)
+	asEnvoy   = append([]string{"Host", "shop.example"}, asAll...)
 )
 
 var dialects = []struct {

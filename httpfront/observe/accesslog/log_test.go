@@ -59,6 +59,14 @@ func write(l *Log, target string) {
 	l.Write(e)
 }
 
+// writeOne begins to write to a file, and ends after one line.
+func writeOne(t *testing.T, path, target string) {
+	l := newLog(t, Config{Path: path})
+	write(l, target)
+	l.flush()
+	l.close()
+}
+
 // targets returns the targets of the lines of a file.
 func targets(t *testing.T, path string) (all []string) {
 	t.Helper()
@@ -97,10 +105,7 @@ func TestLinesAreWritten(t *testing.T) {
 		if s := l.Stats(); s != (Stats{Lines: 2}) {
 			t.Errorf("got %+v", s)
 		}
-		again := newLog(t, Config{Path: path})
-		write(again, "/3")
-		again.flush()
-		again.close()
+		writeOne(t, path, "/3")
 		expect(t, path, "/1 /2 /3")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
 			t.Errorf("others may read the file: %v, %v", info.Mode(), err)
@@ -145,10 +150,7 @@ func TestFileThatEndsWithinALine(t *testing.T) {
 	if err := os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l := newLog(t, Config{Path: path})
-	write(l, "/1")
-	l.flush()
-	l.close()
+	writeOne(t, path, "/1")
 	expect(t, path, "? /1")
 }
 

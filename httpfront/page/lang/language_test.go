@@ -54,9 +54,7 @@ func TestAllLanguagesAreDocumented(t *testing.T) {
 
 // sameAsEnglish lists the texts that are right although they are the English
 // ones.
-var sameAsEnglish = map[string][]string{
-	"fr-FR": {"minutes"},
-}
+var sameAsEnglish = map[string][]string{"fr-FR": {"minutes"}}
 
 func TestNoEnglishIsLeft(t *testing.T) {
 	english := wordsOf(Of(English))
