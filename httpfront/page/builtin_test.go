@@ -35,19 +35,17 @@ func TestMinified(t *testing.T) {
 func TestPageOfEverySituation(t *testing.T) {
 	p := newPage(Config{})
 	for name, in := range situations() {
-		t.Run(name, func(t *testing.T) {
-			s := fill(p, in)
-			page := p.AppendHTML(nil, s)
-			golden(t, "page/"+name+".txt", []byte(shownText(t, page)))
-			reloads := bytes.Contains(page, []byte(`<noscript><meta http-equiv="refresh" content="20"></noscript>`))
-			if want := !in.Verdict.Pass.Arrival.IsZero(); reloads != want {
-				t.Errorf("reloads without a script: %v, want %v", reloads, want)
-			}
-			title := fmt.Appendf(nil, "<title>%s</title>", s.appendTab(nil))
-			if bytes.Contains(page, []byte("{{")) || !bytes.Contains(page, title) {
-				t.Errorf("the page has a placeholder left, or lacks %s", title)
-			}
-		})
+		s := fill(p, in)
+		page := p.AppendHTML(nil, s)
+		golden(t, "page/"+name+".txt", []byte(shownText(t, page)))
+		reloads := bytes.Contains(page, []byte(`<noscript><meta http-equiv="refresh" content="20"></noscript>`))
+		if want := !in.Verdict.Pass.Arrival.IsZero(); reloads != want {
+			t.Errorf("%s: reloads without a script: %v, want %v", name, reloads, want)
+		}
+		title := fmt.Appendf(nil, "<title>%s</title>", s.appendTab(nil))
+		if bytes.Contains(page, []byte("{{")) || !bytes.Contains(page, title) {
+			t.Errorf("%s: the page has a placeholder left, or lacks %s", name, title)
+		}
 	}
 }
 
@@ -65,29 +63,27 @@ func TestPageIsSmall(t *testing.T) {
 		{"with a message of long characters", func(*lang.Language) string { return longestMessage("कतार") }, 9 << 10},
 		{"with a message of quotes", func(*lang.Language) string { return longestMessage(`"Today's" `) }, 9 << 10},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			largest, where := 0, ""
-			for _, l := range lang.All() {
-				p := newPage(Config{Message: tt.message(l)})
-				for name, in := range situations() {
-					for _, in.Unsafe = range []bool{false, true} {
-						in.AcceptLanguage = []byte(l.Tag())
-						s := fill(p, in)
-						page := p.AppendHTML(nil, s)
-						if len(page) > largest {
-							largest, where = len(page), l.Tag()+", "+name
-						}
-						if s.Language() != l.Tag() || !bytes.Contains(page, fmt.Appendf(nil, `<html lang="%s" dir="%s">`, l.Tag(), l.Dir())) {
-							t.Errorf("%s, %s: the page is in %s", l.Tag(), name, s.Language())
-						}
+		largest, where := 0, ""
+		for _, l := range lang.All() {
+			p := newPage(Config{Message: tt.message(l)})
+			for name, in := range situations() {
+				for _, in.Unsafe = range []bool{false, true} {
+					in.AcceptLanguage = []byte(l.Tag())
+					s := fill(p, in)
+					page := p.AppendHTML(nil, s)
+					if len(page) > largest {
+						largest, where = len(page), l.Tag()+", "+name
+					}
+					if s.Language() != l.Tag() || !bytes.Contains(page, fmt.Appendf(nil, `<html lang="%s" dir="%s">`, l.Tag(), l.Dir())) {
+						t.Errorf("%s, %s: the page is in %s", l.Tag(), name, s.Language())
 					}
 				}
 			}
-			t.Logf("the largest page has %d bytes: %s", largest, where)
-			if largest >= tt.most {
-				t.Errorf("%s: the page has %d bytes, want fewer than %d", where, largest, tt.most)
-			}
-		})
+		}
+		t.Logf("%s: the largest page has %d bytes: %s", tt.name, largest, where)
+		if largest >= tt.most {
+			t.Errorf("%s: %s: the page has %d bytes, want fewer than %d", tt.name, where, largest, tt.most)
+		}
 	}
 }
 

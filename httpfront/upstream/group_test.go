@@ -262,20 +262,18 @@ func TestConnectionsEnd(t *testing.T) {
 		"by their age":      {Config{Timeouts: Timeouts{Life: 1}}, []bool{false, false, false}},
 		"not at once":       {Config{}, []bool{false, true, true}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			cfg.Origins = parsed(serve(t).URL)
-			g, _ := open(t, cfg.Config)
-			for i, want := range cfg.reused {
-				c := acquired(g, Tried{})
-				if c.Reused() != want {
-					t.Errorf("connection %d was used before: %v", i, c.Reused())
-				}
-				c.Release()
+		cfg.Origins = parsed(serve(t).URL)
+		g, _ := open(t, cfg.Config)
+		for i, want := range cfg.reused {
+			c := acquired(g, Tried{})
+			if c.Reused() != want {
+				t.Errorf("%s: connection %d was used before: %v", name, i, c.Reused())
 			}
-			if s := g.Status().Origins[0]; s.Active != 0 || s.Idle > 1 {
-				t.Errorf("left over: %+v", s)
-			}
-		})
+			c.Release()
+		}
+		if s := g.Status().Origins[0]; s.Active != 0 || s.Idle > 1 {
+			t.Errorf("%s: left over: %+v", name, s)
+		}
 	}
 }
 

@@ -89,18 +89,16 @@ func TestFailures(t *testing.T) {
 			e.there.Close()
 		}, read, syscall.ECONNRESET},
 	} {
-		t.Run(name, func(t *testing.T) {
-			here, there := pair(t)
-			c.before(ends{here, there})
-			n, err := c.do(here)
-			if some := n > 0 && n < len(large); some != (name == "a deadline of a write that nobody reads") {
-				t.Errorf("%d bytes went over, want some only where they were written in time", n)
-			}
-			var op *net.OpError
-			if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Timeout() != (c.want == os.ErrDeadlineExceeded) {
-				t.Errorf("got %v, want %v", err, c.want)
-			}
-		})
+		here, there := pair(t)
+		c.before(ends{here, there})
+		n, err := c.do(here)
+		if some := n > 0 && n < len(large); some != (name == "a deadline of a write that nobody reads") {
+			t.Errorf("%s: %d bytes went over, want some only where they were written in time", name, n)
+		}
+		var op *net.OpError
+		if !errors.Is(err, c.want) || !errors.As(err, &op) || op.Timeout() != (c.want == os.ErrDeadlineExceeded) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
 	}
 }
 
@@ -186,17 +184,15 @@ func receive(c net.Conn, n int) (all []byte, err error) {
 func TestReceive(t *testing.T) {
 	data := bytes.Repeat([]byte("what comes "), 1000) // more than a buffer holds
 	for name, n := range map[string]int{"byte by byte": 1, "in pieces": 1000, "at once": 1 << 20} {
-		t.Run(name, func(t *testing.T) {
-			here, there := pair(t)
-			go func() {
-				there.Write(data[:5000])
-				there.Write(data[5000:])
-				there.CloseWrite()
-			}()
-			if got, err := receive(here, n); err != nil || !bytes.Equal(got, data) {
-				t.Errorf("received %d bytes, %v; want %d and the end", len(got), err, len(data))
-			}
-		})
+		here, there := pair(t)
+		go func() {
+			there.Write(data[:5000])
+			there.Write(data[5000:])
+			there.CloseWrite()
+		}()
+		if got, err := receive(here, n); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: received %d bytes, %v; want %d and the end", name, len(got), err, len(data))
+		}
 	}
 }
 

@@ -73,14 +73,12 @@ func TestMistakesOfSources(t *testing.T) {
 		"too deep":          {strings.Repeat("(", 33) + "ssl" + strings.Repeat(")", 33), 1, 33, "too many open parentheses; 32 are allowed", ""},
 		"too many elements": {"len(http.host) in {" + strings.Repeat("1 ", 1001) + "}", 1, 19, "a set of 1001 elements; 1000 are allowed, and more in a $list", ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := Compile(tt.source, nil)
-			wrong, ok := errors.AsType[*Error](err)
-			if !ok || wrong.Line != tt.line || wrong.Column != tt.column || !strings.HasPrefix(wrong.Message, tt.message) ||
-				!strings.HasPrefix(wrong.Excerpt(), tt.excerpt) {
-				t.Errorf("got\n%s\nwant line %d, column %d: %s\n%s", mistake(tt.source, nil), tt.line, tt.column, tt.message, tt.excerpt)
-			}
-		})
+		_, err := Compile(tt.source, nil)
+		wrong, ok := errors.AsType[*Error](err)
+		if !ok || wrong.Line != tt.line || wrong.Column != tt.column || !strings.HasPrefix(wrong.Message, tt.message) ||
+			!strings.HasPrefix(wrong.Excerpt(), tt.excerpt) {
+			t.Errorf("%s: got\n%s\nwant line %d, column %d: %s\n%s", name, mistake(tt.source, nil), tt.line, tt.column, tt.message, tt.excerpt)
+		}
 	}
 }
 

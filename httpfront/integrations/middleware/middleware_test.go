@@ -257,18 +257,16 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 		"none":                 {"", "", "", "127.0.0.1", "inside", "http"},
 		"no scheme of the web": {"", " , ", "gopher", "127.0.0.1", "inside", "http"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			n := newNode(t, admit)
-			r := get("http://inside/")
-			for name, values := range map[string]string{"X-Forwarded-For": c.by, "X-Forwarded-Host": c.host, "X-Forwarded-Proto": c.proto} {
-				if values != "" {
-					r.Header[name] = strings.Split(values, " and ")
-				}
+		n := newNode(t, admit)
+		r := get("http://inside/")
+		for field, values := range map[string]string{"X-Forwarded-For": c.by, "X-Forwarded-Host": c.host, "X-Forwarded-Proto": c.proto} {
+			if values != "" {
+				r.Header[field] = strings.Split(values, " and ")
 			}
-			visit(newGate(Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), answers["nothing"], r)
-			expectFields(t, "to the node", n.asked()[0].Header,
-				"X-Forwarded-For", c.wantBy, "X-Forwarded-Host", c.wantHost, "X-Forwarded-Proto", c.wantProto)
-		})
+		}
+		visit(newGate(Config{Nodes: []string{n.URL}, TrustForwarded: true, TrustForwardedHost: true}), answers["nothing"], r)
+		expectFields(t, name+", to the node", n.asked()[0].Header,
+			"X-Forwarded-For", c.wantBy, "X-Forwarded-Host", c.wantHost, "X-Forwarded-Proto", c.wantProto)
 	}
 }
 

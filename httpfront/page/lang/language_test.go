@@ -20,13 +20,8 @@ var promised = strings.Fields("en-US es-ES de-DE fr-FR it-IT ja-JP ko-KR pt-BR z
 	"sl-SI sv-SE tl-PH th-TH uk-UA vi-VN")
 
 func TestAllLanguagesAreThere(t *testing.T) {
-	for _, tag := range promised {
-		if l := Of(tag); l == nil || l.Tag() != tag {
-			t.Errorf("%s is missing", tag)
-		}
-	}
 	want := slices.Sorted(slices.Values(promised))
-	if !slices.EqualFunc(All(), want, func(l *Language, tag Tag) bool { return l.Tag() == tag }) || !slices.Equal(Tags(), want) {
+	if !slices.EqualFunc(All(), want, func(l *Language, tag Tag) bool { return l.Tag() == tag && Of(tag) == l }) || !slices.Equal(Tags(), want) {
 		t.Errorf("got languages %v and tags %q, want %v", All(), Tags(), want)
 	}
 	if All()[0] = nil; All()[0] == nil {
