@@ -282,30 +282,28 @@ func TestConnectionsEnd(t *testing.T) {
 func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 	const places = 3
 	for idle := range places + 1 {
-		t.Run(fmt.Sprint(idle, " idle"), func(t *testing.T) {
-			a, b := serve(t), serve(t)
-			g, _ := open(t, Config{Origins: parsed(a.URL, b.URL), Limits: Limits{Conns: places}})
-			var conns []*Conn
-			for range idle {
-				conns = append(conns, acquired(g, Tried{1})) // it has been to a, so it is b's turn
-			}
-			for _, c := range conns {
-				c.Release()
-			}
-			failedAtA := Tried{1}
-			c := must(g.Acquire(&failedAtA, Request))
-			if c.Origin().String() != b.URL || c.Reused() {
-				t.Fatalf("got one to %v, reused %v; want a new one to %s", c.Origin(), c.Reused(), b.URL)
-			}
-			want := min(idle, places-1) // and the new one
-			if s, open := g.Status().Origins[1], len(g.pools[1].open); s.Idle != want || s.Active != 1 || open != want+1 {
-				t.Errorf("the origin is %+v with %d connections; want %d idle ones and another", s, open, want)
-			}
+		a, b := serve(t), serve(t)
+		g, _ := open(t, Config{Origins: parsed(a.URL, b.URL), Limits: Limits{Conns: places}})
+		var conns []*Conn
+		for range idle {
+			conns = append(conns, acquired(g, Tried{1})) // it has been to a, so it is b's turn
+		}
+		for _, c := range conns {
 			c.Release()
-			if again := must(g.Acquire(&failedAtA, Request)); again.Reused() { // it failed there, too
-				t.Fatal("got one that was used before")
-			}
-		})
+		}
+		failedAtA := Tried{1}
+		c := must(g.Acquire(&failedAtA, Request))
+		if c.Origin().String() != b.URL || c.Reused() {
+			t.Fatalf("%d idle: got one to %v, reused %v; want a new one to %s", idle, c.Origin(), c.Reused(), b.URL)
+		}
+		want := min(idle, places-1) // and the new one
+		if s, open := g.Status().Origins[1], len(g.pools[1].open); s.Idle != want || s.Active != 1 || open != want+1 {
+			t.Errorf("the origin is %+v with %d connections; want %d idle ones and another", s, open, want)
+		}
+		c.Release()
+		if again := must(g.Acquire(&failedAtA, Request)); again.Reused() { // it failed there, too
+			t.Fatalf("%d idle: got one that was used before", idle)
+		}
 	}
 }
 

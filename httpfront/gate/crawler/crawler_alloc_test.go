@@ -6,7 +6,7 @@ import (
 )
 
 func TestIsDoesNotAllocate(t *testing.T) {
-	c := newChecker(t, Config{Resolver: internet()})
+	c := must(New(Config{Resolver: internet()}))
 	c.known.Add(question{google, 0}, answer{true, time.Now().Add(time.Hour)})
 	browser, crawler := []byte("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"), []byte(bot)
 	if n := testing.AllocsPerRun(100, func() {

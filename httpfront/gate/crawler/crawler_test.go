@@ -91,23 +91,14 @@ func TestWhoIsACrawler(t *testing.T) {
 	})
 }
 
-func newChecker(t *testing.T, cfg Config) *Checker {
-	t.Helper()
-	c, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func running(t *testing.T, cfg Config) *Checker {
-	c := newChecker(t, cfg)
+	c := must(New(cfg))
 	go c.Run(t.Context())
 	return c
 }
 
 func TestNobodyWaitsForTheDNS(t *testing.T) {
-	c := newChecker(t, Config{Resolver: internet(), Waiting: 2})
+	c := must(New(Config{Resolver: internet(), Waiting: 2}))
 	// Nothing runs, so a question that waited would wait for ever.
 	for i := range 100 {
 		if c.Is([]byte(bot), netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) {
@@ -159,4 +150,12 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%+v is taken", cfg)
 		}
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

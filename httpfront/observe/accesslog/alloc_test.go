@@ -8,7 +8,7 @@ import (
 )
 
 func TestWriteAllocatesNothing(t *testing.T) {
-	l := newSmallLog(t, Config{Path: filepath.Join(t.TempDir(), "log")}, 64<<10)
+	l := must(open(Config{Path: filepath.Join(t.TempDir(), "log")}, 64<<10))
 	e := someEntry()
 	e.Referer = []byte("\"ä\n")
 	// A thousand of these fill the buffer, so dropping is tried as well.

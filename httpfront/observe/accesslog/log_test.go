@@ -24,7 +24,7 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	path := filepath.Join(t.TempDir(), "access.log")
 	var messages bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		l := newLog(t, Config{Path: path, Logger: slog.New(slog.NewTextHandler(&messages, nil))})
+		l := newLog(Config{Path: path, Logger: slog.New(slog.NewTextHandler(&messages, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -42,16 +42,7 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	return messages.String()
 }
 
-func newLog(t *testing.T, cfg Config) *Log { return newSmallLog(t, cfg, bufferSize) }
-
-func newSmallLog(t *testing.T, cfg Config, buffer int) *Log {
-	t.Helper()
-	l, err := open(cfg, buffer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l
-}
+func newLog(cfg Config) *Log { return must(open(cfg, bufferSize)) }
 
 func write(l *Log, target string) {
 	e := someEntry()
@@ -60,21 +51,16 @@ func write(l *Log, target string) {
 }
 
 // writeOne begins to write to a file, and ends after one line.
-func writeOne(t *testing.T, path, target string) {
-	l := newLog(t, Config{Path: path})
+func writeOne(path, target string) {
+	l := newLog(Config{Path: path})
 	write(l, target)
 	l.flush()
 	l.close()
 }
 
 // targets returns the targets of the lines of a file.
-func targets(t *testing.T, path string) (all []string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text)) {
+func targets(path string) (all []string) {
+	for line := range strings.Lines(string(must(os.ReadFile(path)))) {
 		if f := fieldsOf(line); len(f) == 12 {
 			all = append(all, strings.Fields(f[4])[1])
 		} else {
@@ -87,7 +73,7 @@ func targets(t *testing.T, path string) (all []string) {
 // expect expects lines with these targets in a file.
 func expect(t *testing.T, path, want string) {
 	t.Helper()
-	if got := strings.Join(targets(t, path), " "); got != want {
+	if got := strings.Join(targets(path), " "); got != want {
 		t.Errorf("%s has %q, want %q", path, got, want)
 	}
 }
@@ -105,7 +91,7 @@ func TestLinesAreWritten(t *testing.T) {
 		if s := l.Stats(); s != (Stats{Lines: 2}) {
 			t.Errorf("got %+v", s)
 		}
-		writeOne(t, path, "/3")
+		writeOne(path, "/3")
 		expect(t, path, "/1 /2 /3")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
 			t.Errorf("others may read the file: %v, %v", info.Mode(), err)
@@ -150,7 +136,7 @@ func TestFileThatEndsWithinALine(t *testing.T) {
 	if err := os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writeOne(t, path, "/1")
+	writeOne(path, "/1")
 	expect(t, path, "? /1")
 }
 
@@ -163,7 +149,7 @@ type fakeFile struct {
 
 // newDisk has a Log write to a disk.
 func newDisk(t *testing.T, log io.Writer, buffer int) (*Log, *fakeFile) {
-	l := newSmallLog(t, Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(log, nil))}, buffer)
+	l := must(open(Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(log, nil))}, buffer))
 	l.close()
 	disk := new(fakeFile)
 	l.file = disk
@@ -286,7 +272,7 @@ func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 		}
 		writers.Wait()
 		stop()
-		got := targets(t, path)
+		got := targets(path)
 		different := slices.Compact(slices.Sorted(slices.Values(got)))
 		if len(got) != each*many || len(different) != len(got) || slices.Contains(got, "?") {
 			t.Errorf("%d lines, %d of them different, want %d", len(got), len(different), each*many)
@@ -300,4 +286,12 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%+v is taken", c)
 		}
 	}
+}
+
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
