@@ -295,7 +295,9 @@ func TestCertificatesThatRunOutAreToldOf(t *testing.T) {
 func TestRunLooksUntilItEnds(t *testing.T) {
 	s := newSite(t)
 	s.put(month("old.example"))
-	f := must(Load(Config{Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler)}))
+	f := must(Load(Config{
+		Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
+	}))
 	ctx, cancel := context.WithCancel(t.Context())
 	var done sync.WaitGroup
 	done.Go(func() { f.Run(ctx) })
