@@ -31,6 +31,7 @@ func (z *zone) LookupAddr(_ context.Context, addr string) ([]string, error) {
 	return nil, &net.DNSError{Err: "no such host", Name: addr, IsNotFound: true}
 }
 
+// LookupNetIP leads back to who has a name, but never to the liar.
 func (z *zone) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	for addr, names := range z.names {
 		if addr != liar.String() && slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) }) {
