@@ -87,7 +87,13 @@ func TestHealthLaws(t *testing.T) {
 				continue
 			}
 			got := h.happens(event, &now)
-			want := map[[2]bool]change{{false, true}: goesOut, {true, false}: comesIn}[[2]bool{before.isOut(), h.isOut()}]
+			want := stays
+			switch {
+			case !before.isOut() && h.isOut():
+				want = goesOut
+			case before.isOut() && !h.isOut():
+				want = comesIn
+			}
 			switch {
 			case got != want:
 				t.Fatalf("%s told of change %d, want %d: %+v became %+v", event, got, want, before, h)

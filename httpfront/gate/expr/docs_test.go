@@ -35,10 +35,7 @@ func documented(t *testing.T, language string, yield func(block string)) {
 
 // documentedLists are the lists that docs/rules.md tells of.
 func documentedLists() Lists {
-	return Lists{
-		"office":   listOf(AddressList, "192.0.2.0/24", "2001:db8:7::/48"),
-		"partners": listOf(StringList, "news.example", "maps.example"),
-	}
+	return Lists{"office": listOf(AddressList, "192.0.2.0/24", "2001:db8:7::/48"), "partners": listOf(StringList, "news.example", "maps.example")}
 }
 
 func TestDocumentedRules(t *testing.T) {

@@ -246,10 +246,7 @@ func TestAProxyOfOursIsBelieved(t *testing.T) {
 		"one":                {"192.0.2.9", "shop.example", "https", "192.0.2.9, 127.0.0.1", "shop.example", "https"},
 		"of a WebSocket":     {"192.0.2.9", "", "WSS", "192.0.2.9, 127.0.0.1", "inside", "https"},
 		"of one without TLS": {"192.0.2.9", "", "ws", "192.0.2.9, 127.0.0.1", "inside", "http"},
-		"two": {
-			"192.0.2.9, 10.0.0.1", "shop.example, inner.example", "https,http",
-			"192.0.2.9, 10.0.0.1, 127.0.0.1", "inner.example", "https, http, http",
-		},
+		"two":                {"192.0.2.9, 10.0.0.1", "shop.example, inner.example", "https,http", "192.0.2.9, 10.0.0.1, 127.0.0.1", "inner.example", "https, http, http"},
 		"two, in fields of their own": {
 			"192.0.2.9 and 10.0.0.1", "shop.example and inner.example", "wss and http",
 			"192.0.2.9, 10.0.0.1, 127.0.0.1", "inner.example", "https, http, http",
