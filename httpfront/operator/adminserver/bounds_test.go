@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -23,16 +25,6 @@ import (
 func ready() Part {
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ready") })
 	return NewPaths(h, map[string]Scope{"/readyz": Nothing})
-}
-
-func dial(t *testing.T, base string) net.Conn {
-	t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c
 }
 
 // TestBodiesOfStrangersAreNotHeld has strangers send long bodies, with a length and in chunks, all but their ends.
@@ -73,10 +65,7 @@ func TestBodiesOfStrangersAreNotHeld(t *testing.T) {
 	}
 	// What followed the body is the next request.
 	io.WriteString(conns[0], "POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nAuthorization: Bearer "+writeToken+"\r\n\r\nabc")
-	resp, err := http.ReadResponse(bufio.NewReader(conns[0]), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	resp := must(http.ReadResponse(bufio.NewReader(conns[0]), nil))
 	if body, _ := io.ReadAll(resp.Body); string(body) != "POST 3 bytes" {
 		t.Errorf("the next request of the connection: %q", body)
 	}
@@ -109,29 +98,13 @@ func TestFewLongBodiesAtATime(t *testing.T) {
 	for range largeMax {
 		s.large <- struct{}{}
 	}
-	small := make(chan int)
-	go func() {
-		resp, err := http.Post(base+"/thing", "text/plain", strings.NewReader(strings.Repeat("x", smallBody)))
-		if err != nil {
-			small <- 0
-			return
-		}
-		resp.Body.Close()
-		small <- resp.StatusCode
-	}()
-	if code := <-small; code != 200 {
-		t.Errorf("a short body: %d", code)
+	if resp, body := ask(t, "POST", base+"/thing", strings.NewReader(strings.Repeat("x", smallBody))); resp.StatusCode != 200 {
+		t.Errorf("a short body: %d %s", resp.StatusCode, body)
 	}
 	done := make(chan string)
 	go func() {
-		resp, err := http.Post(base+"/thing", "text/plain", io.MultiReader(strings.NewReader("of unknown length"))) // in chunks
-		if err != nil {
-			done <- err.Error()
-			return
-		}
-		defer resp.Body.Close()
-		body, _ := io.ReadAll(resp.Body)
-		done <- string(body)
+		_, body := ask(t, "POST", base+"/thing", io.MultiReader(strings.NewReader("of unknown length"))) // in chunks
+		done <- body
 	}()
 	select {
 	case got := <-done:
@@ -155,10 +128,7 @@ func TestOpenConnectionsKeepNobodyOut(t *testing.T) {
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	for range 3 {
-		resp, err := client.Get(base + "/readyz")
-		if err != nil {
-			t.Fatal(err)
-		}
+		resp := must(client.Get(base + "/readyz"))
 		resp.Body.Close()
 		if resp.StatusCode != 200 {
 			t.Errorf("a health check: %d", resp.StatusCode)
@@ -172,16 +142,12 @@ func TestHealthChecksAreNotLimited(t *testing.T) {
 		withTokens(c)
 		c.Health = ready()
 	})
-	limited := false
-	for i := 0; i < 20*askBurst && !limited; i++ {
-		resp, _ := ask(t, "GET", base+"/thing/open", "")
-		limited = resp.StatusCode == http.StatusTooManyRequests
-	}
+	untilLimited(t, base+"/thing/open", false)
 	for range 3 {
-		if resp, body := ask(t, "GET", base+"/readyz", "and a body"); resp.StatusCode != 200 || body != "ready" || !limited {
+		if resp, body := ask(t, "GET", base+"/readyz", strings.NewReader("and a body")); resp.StatusCode != 200 || body != "ready" {
 			t.Errorf("a health check at a limited address: %d %s", resp.StatusCode, body)
 		}
-		if resp, body := ask(t, "GET", base+"/thing", "", "Authorization", "Bearer "+readToken); resp.StatusCode != 200 {
+		if resp, body := ask(t, "GET", base+"/thing", nil, with(readToken)...); resp.StatusCode != 200 {
 			t.Errorf("a token that is good, at a limited address: %d %s", resp.StatusCode, body)
 		}
 	}
@@ -189,15 +155,12 @@ func TestHealthChecksAreNotLimited(t *testing.T) {
 
 // TestTheLogHasNoTokens has heads be malformed in many ways, each with a token in it.
 func TestTheLogHasNoTokens(t *testing.T) {
-	var mu sync.Mutex
-	var log bytes.Buffer
+	file := must(os.Create(filepath.Join(t.TempDir(), "log")))
+	defer file.Close()
+	log := slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	base, _ := start(t, func(c *Config) {
 		withTokens(c)
-		c.Logger = slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
-			mu.Lock()
-			defer mu.Unlock()
-			return log.Write(p)
-		}), &slog.HandlerOptions{Level: slog.LevelDebug}))
+		c.Logger = log
 	})
 	auth := "Authorization: Bearer " + writeToken
 	for _, head := range []string{
@@ -212,21 +175,12 @@ func TestTheLogHasNoTokens(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: localhost\r\n" + auth + strings.Repeat("x", 20<<10) + "\r\n\r\n",
 		"GET / HTTP/1.1\r\nHost: localhost\r\n" + auth + "\r\n cut off",
 	} {
-		c := dial(t, base)
-		io.WriteString(c, head)
-		c.(*net.TCPConn).CloseWrite()
-		io.ReadAll(c)
+		exchange(t, base, head)
 	}
-	logger := discreet{slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	logger := discreet{log}
 	logger.Printf("error %q: %v, %v", "x", fmt.Errorf("in %q", auth), fmt.Errorf("%s: %w", auth, &net.OpError{Op: "read", Err: errors.New("reset")}))
 	logger.Printf("%v", &fasthttp.ErrSmallBuffer{})
-	mu.Lock()
-	defer mu.Unlock()
-	if strings.Contains(log.String(), writeToken) || !strings.Contains(log.String(), "read: reset") {
-		t.Errorf("the log:\n%s", log.String())
+	if text := string(must(os.ReadFile(file.Name()))); strings.Contains(text, writeToken) || !strings.Contains(text, "read: reset") {
+		t.Errorf("the log:\n%s", text)
 	}
 }
-
-type writerFunc func([]byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
