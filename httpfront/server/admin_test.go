@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,8 +33,7 @@ func TestAdminIsNotForEverybody(t *testing.T) {
 		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c", KeyFile: "k"}, ""},
 		{Admin{Listen: "127.0.0.1:9080", TokenFile: "t"}, ""},
 	} {
-		cfg := Config{Admin: c.admin}
-		err := cfg.checkAdmin()
+		err := (&Config{Admin: c.admin}).checkAdmin()
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: error %v, want %q", c.admin, err, c.says)
 		}
@@ -43,42 +43,30 @@ func TestAdminIsNotForEverybody(t *testing.T) {
 // TestTokensOfOperatorsAreFollowed changes their file while the listener runs.
 func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	const first, variable, second = "first-0123456789", "variable-0123456789", "second-0123456789"
+	noError(t, os.WriteFile(file, []byte("read "+first+"\n"), 0o600))
+	o := must(newOperators(&Admin{TokenFile: file, Token: variable}, must(net.Listen("tcp", "127.0.0.1:0")), 0, struct{ dashboard.Source }{},
+		http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler)))
+	for _, step := range []struct {
+		file string
+		says string // the error; "": there is none
+		want []adminserver.Scope
+	}{
+		{"read " + first, "", []adminserver.Scope{adminserver.Read, adminserver.Write, adminserver.Nothing}},
+		{"nonsense", "line 1", []adminserver.Scope{adminserver.Read, adminserver.Write, adminserver.Nothing}},
+		{"write " + second, "", []adminserver.Scope{adminserver.Nothing, adminserver.Write, adminserver.Write}},
+	} {
+		noError(t, os.WriteFile(file, []byte(step.file+"\n"), 0o600))
+		said := ""
+		for range 2 { // a file is taken when it was the same twice
+			if _, err := o.watch.Look(); err != nil {
+				said = err.Error()
+			}
 		}
-	}
-	write("read first-0123456789\n")
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := newOperators(&Admin{TokenFile: file, Token: "variable-0123456789"}, ln, 0, struct{ dashboard.Source }{}, http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	is := func(token string, want adminserver.Scope) bool { return o.server.Scope(token) == want }
-	if !is("first-0123456789", adminserver.Read) || !is("variable-0123456789", adminserver.Write) || !is("second-0123456789", adminserver.Nothing) {
-		t.Error("tokens are not those of the file and the one beside it")
-	}
-	write("nonsense\n")
-	for range 2 { // a file is taken when it was the same twice
-		if _, err = o.watch.Look(); err != nil {
-			break
+		got := []adminserver.Scope{o.server.Scope(first), o.server.Scope(variable), o.server.Scope(second)}
+		if !slices.Equal(got, step.want) || (said == "") != (step.says == "") || !strings.Contains(said, step.says) {
+			t.Errorf("%q: error %q, tokens are good for %v, want %q and %v", step.file, said, got, step.says, step.want)
 		}
-	}
-	if err == nil || !strings.Contains(err.Error(), "line 1") || !is("first-0123456789", adminserver.Read) {
-		t.Errorf("a file that cannot be used: error %v", err)
-	}
-	write("write second-0123456789\n")
-	for range 2 {
-		if _, err := o.watch.Look(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if !is("first-0123456789", adminserver.Nothing) || !is("variable-0123456789", adminserver.Write) || !is("second-0123456789", adminserver.Write) {
-		t.Error("tokens do not follow their file")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()

@@ -12,24 +12,19 @@ import (
 )
 
 // originsOf returns so many.
-func originsOf(t *testing.T, n int) (o httpfront.Origins) {
-	t.Helper()
+func originsOf(n int) (o httpfront.Origins) {
 	for i := range n {
-		at, err := upstream.ParseOrigin("http://192.0.2.1:" + string(rune('1'+i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.Servers = append(o.Servers, at)
+		o.Servers = append(o.Servers, must(upstream.ParseOrigin("http://192.0.2.1:"+string(rune('1'+i)))))
 	}
 	return o
 }
 
 // TestBoundsOfConnections: what fits is as it is configured, and else there is something for everybody.
 func TestBoundsOfConnections(t *testing.T) {
-	one, none := originsOf(t, 1), httpfront.Origins{}
+	one, none := originsOf(1), httpfront.Origins{}
 	everything := Config{
 		VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"},
-		Proxy: Proxy{Origins: one, Routes: []httpfront.Route{{Origins: originsOf(t, 2)}, {}, {Origins: originsOf(t, 9)}}},
+		Proxy: Proxy{Origins: one, Routes: []httpfront.Route{{Origins: originsOf(2)}, {}, {Origins: originsOf(9)}}},
 	}
 	site, few := Config{Proxy: Proxy{Origins: one}}, Config{Proxy: Proxy{Origins: one}}
 	few.Proxy.Limits.Conns = 5
@@ -55,24 +50,17 @@ func TestBoundsOfConnections(t *testing.T) {
 		{"verdicts alone", Config{VerdictListen: ":1", Proxy: Proxy{Origins: none}}, 1024, Bounds{Verdicts: 854, Admin: 122}},
 		{"verdicts alone, all", Config{VerdictListen: ":1"}, 1 << 20, Bounds{Verdicts: 8192, Admin: 1024}},
 	} {
-		wanted, err := c.cfg.Bounds()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := wanted.Within(c.limit)
+		got, err := must(c.cfg.Bounds()).Within(c.limit)
 		if (err != nil) != (c.want == Bounds{}) {
 			t.Errorf("%s: error %v", c.what, err)
 		}
-		if err != nil {
-			if !strings.Contains(err.Error(), "LimitNOFILE") {
-				t.Errorf("%s: nothing says what to do: %v", c.what, err)
-			}
-			continue
+		if err != nil && !strings.Contains(err.Error(), "LimitNOFILE") {
+			t.Errorf("%s: nothing says what to do: %v", c.what, err)
 		}
-		if got.Descriptors() > c.limit {
+		if err == nil && got.Descriptors() > c.limit {
 			t.Errorf("%s: %d descriptors of %d", c.what, got.Descriptors(), c.limit)
 		}
-		if got.reserve = 0; got != c.want {
+		if got.reserve = 0; err == nil && got != c.want {
 			t.Errorf("%s: got %+v, want %+v", c.what, got, c.want)
 		}
 	}
@@ -80,11 +68,8 @@ func TestBoundsOfConnections(t *testing.T) {
 
 // TestBoundsAreNeverMoreThanTheLimit: with any, and those of fewer descriptors are never higher.
 func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
-	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: Proxy{Origins: originsOf(t, 3)}}
-	wanted, err := c.Bounds()
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: Proxy{Origins: originsOf(3)}}
+	wanted := must(c.Bounds())
 	var before Bounds
 	var began bool
 	for limit := 0; limit < wanted.Descriptors()+100; limit += 1 + limit/50 {
@@ -110,10 +95,8 @@ func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
 // TestANodeKeepsWithinItsDescriptors: its parts have the bounds that hold, and the log says so once.
 func TestANodeKeepsWithinItsDescriptors(t *testing.T) {
 	var log bytes.Buffer
-	s := &Server{cfg: Config{Descriptors: 256, Proxy: Proxy{Origins: originsOf(t, 1)}}, log: slog.New(slog.NewTextHandler(&log, nil))}
-	if err := s.keepWithin(); err != nil {
-		t.Fatal(err)
-	}
+	s := &Server{cfg: Config{Descriptors: 256, Proxy: Proxy{Origins: originsOf(1)}}, log: slog.New(slog.NewTextHandler(&log, nil))}
+	noError(t, s.keepWithin())
 	if l := s.cfg.Proxy.Limits; l.Conns != 85 || l.Origins != 85 || l.Handshakes != 0 || s.bounds.Admin != 25 {
 		t.Errorf("got %+v, %+v", l, s.bounds)
 	}

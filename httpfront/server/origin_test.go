@@ -4,15 +4,12 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
-	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
 // failingSite is a site that does as a test says.
@@ -22,6 +19,13 @@ type failingSite struct {
 	down   atomic.Bool  // connections are cut
 	asked  atomic.Int64 // requests of visitors
 	probes atomic.Int64
+}
+
+// heal ends all trouble.
+func (s *failingSite) heal() {
+	s.delay.Store(0)
+	s.fails.Store(0)
+	s.down.Store(false)
 }
 
 func (s *failingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -53,17 +57,12 @@ type visitor struct {
 
 func (v *visitor) ask() (code int, waits bool) {
 	v.t.Helper()
-	req, err := http.NewRequest(http.MethodGet, "http://"+v.at+"/", nil)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	req := must(http.NewRequest(http.MethodGet, "http://"+v.at+"/", nil))
 	if v.cookie != "" {
 		req.Header.Set("Cookie", v.cookie)
 	}
 	resp, err := http.DefaultTransport.RoundTrip(req)
-	if err != nil {
-		v.t.Fatal(err)
-	}
+	noError(v.t, err)
 	defer resp.Body.Close()
 	io.Copy(io.Discard, resp.Body)
 	for _, c := range resp.Cookies() {
@@ -77,73 +76,59 @@ func (v *visitor) ask() (code int, waits bool) {
 func TestOriginSlowFailingDownAndBack(t *testing.T) {
 	t.Parallel()
 	site := &failingSite{}
-	srv := httptest.NewServer(site)
-	t.Cleanup(srv.Close)
-	o, err := upstream.ParseOrigin(srv.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := example(t, "", 1000)
-	cfg.Proxy = Proxy{Origins: httpfront.Origins{Servers: []upstream.Origin{o}}}
+	cfg := example(t, site, 1000)
 	cfg.Rooms[0].RefreshInterval = time.Second
 	node, _ := start(t, cfg)
 	awaitReady(t, node)
 	at, admin := node.Addresses().Visitors, node.Addresses().Admin
 	inside := &visitor{t: t, at: at}
-	many := func(n int) {
-		for range n {
-			inside.ask()
-		}
-	}
 	seen := func(what string, is func(o *dashboard.Origin) bool) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		await(t, "the dashboard to show that the site is "+what, func() bool {
 			text, _ := visit(t, admin+"/api/v1/mesh")
 			var mesh dashboard.Snapshot
-			if err := json.Unmarshal([]byte(text), &mesh); err != nil {
-				t.Fatalf("%v: %.200s", err, text)
-			}
-			if len(mesh.Nodes) == 0 {
-				t.Fatalf("no node: %.500s", text)
+			if err := json.Unmarshal([]byte(text), &mesh); err != nil || len(mesh.Nodes) == 0 {
+				t.Fatalf("%v: %.500s", err, text)
 			}
 			origins := mesh.Nodes[0].Origins
-			if len(origins) == 1 && is(&origins[0]) {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: the dashboard shows %+v", what, origins)
-			}
-		}
+			return len(origins) == 1 && is(&origins[0])
+		})
 	}
-	metric := func(name, value string) {
+	up := func(value string) {
 		t.Helper()
 		text, _ := visit(t, admin+"/metrics")
-		if want := name + `{origin="` + srv.URL + `",room=""} ` + value; !strings.Contains(text, want) {
+		if want := `ropeline_origin_up{origin="` + cfg.Proxy.Origins.Servers[0].String() + `",room=""} ` + value; !strings.Contains(text, want) {
 			t.Errorf("the metrics do not say %s", want)
 		}
 	}
-	many(10)
-	seen("well", func(o *dashboard.Origin) bool { return o.State == "in" && o.ErrorRate == 0 && o.LastFailure == nil })
-	metric("ropeline_origin_up", "1")
-
-	site.delay.Store(int64(50 * time.Millisecond))
-	many(20)
-	seen("slow", func(o *dashboard.Origin) bool { return o.P50 >= 50*time.Millisecond && o.P99 >= o.P50 })
-	site.delay.Store(0)
-
-	site.fails.Store(2)
-	many(60)
-	seen("failing", func(o *dashboard.Origin) bool {
-		return o.State == "in" && o.ErrorRate > 0.25 && o.LastFailure != nil && o.LastFailure.Text == "status 500"
-	})
-	site.fails.Store(0)
-
-	site.down.Store(true)
-	many(8)
-	seen("down", func(o *dashboard.Origin) bool {
-		return o.SiteDown && o.State != "in" && o.LastFailure != nil && o.LastFailure.Text != "status 500"
-	})
-	metric("ropeline_origin_up", "0")
+	for _, c := range []struct {
+		what  string
+		begin func()
+		asks  int // before it is seen
+		is    func(o *dashboard.Origin) bool
+	}{
+		{"well", func() {}, 10, func(o *dashboard.Origin) bool { return o.State == "in" && o.ErrorRate == 0 && o.LastFailure == nil }},
+		{"slow", func() { site.delay.Store(int64(50 * time.Millisecond)) }, 20, func(o *dashboard.Origin) bool {
+			return o.P50 >= 50*time.Millisecond && o.P99 >= o.P50
+		}},
+		{"failing", func() { site.fails.Store(2) }, 60, func(o *dashboard.Origin) bool {
+			return o.State == "in" && o.ErrorRate > 0.25 && o.LastFailure != nil && o.LastFailure.Text == "status 500"
+		}},
+		{"down", func() {
+			up("1")
+			site.down.Store(true)
+		}, 8, func(o *dashboard.Origin) bool {
+			return o.SiteDown && o.State != "in" && o.LastFailure != nil && o.LastFailure.Text != "status 500"
+		}},
+	} {
+		site.heal()
+		c.begin()
+		for range c.asks {
+			inside.ask()
+		}
+		seen(c.what, c.is)
+	}
+	up("0")
 	var waiting []*visitor
 	for range 50 {
 		v := &visitor{t: t, at: at}
@@ -159,7 +144,7 @@ func TestOriginSlowFailingDownAndBack(t *testing.T) {
 	before := site.asked.Load()
 	probes := site.probes.Load()
 	began := time.Now() // at the latest: growth begins after it
-	site.down.Store(false)
+	site.heal()
 	seen("back", func(o *dashboard.Origin) bool { return o.State == "in" && !o.SiteDown })
 	if site.asked.Load() != before || site.probes.Load() == probes {
 		t.Error("the site is taken for back without a probe, or by a visitor")

@@ -48,9 +48,7 @@ func newRotating(t *testing.T, n int, file string) *rotating {
 func (m *rotating) give(i int, file string) {
 	m.t.Helper()
 	path := filepath.Join(m.nodes[i].dir, "given.key")
-	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	noError(m.t, os.WriteFile(path, []byte(file), 0o600))
 	if s := m.nodes[i].secrets; s != nil {
 		s.looked = "" // two writes may have the same time
 	}
@@ -60,19 +58,13 @@ func (m *rotating) give(i int, file string) {
 func (m *rotating) start(i int) {
 	m.t.Helper()
 	n := m.nodes[i]
-	s, err := openSecrets(filepath.Join(n.dir, "given.key"), n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	s := must(openSecrets(filepath.Join(n.dir, "given.key"), n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler)))
 	n.secrets = s
-	err = s.follow(func(order []transport.Secret) (err error) {
+	noError(m.t, s.follow(func(order []transport.Secret) (err error) {
 		n.jwks = proofKeys(order)
 		n.keys, err = passKeys(order, s.older())
 		return err
-	})
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	}))
 }
 
 // seenFrom is the mesh as one node sees it.
@@ -121,24 +113,22 @@ func (m *rotating) check() {
 				m.t.Fatalf("who has a pass of node %d, which uses %s, is logged out at node %d: %v", i, a.rotation.Uses(), j, err)
 			}
 			published := append(b.jwks.Also, b.jwks.Signing.Public())
-			found := false
-			for _, k := range published {
-				found = found || k.Key.Equal(a.jwks.Signing.Public().Key)
-			}
-			if !found {
+			if !slices.ContainsFunc(published, func(k proof.PublicKey) bool { return k.Key.Equal(a.jwks.Signing.Public().Key) }) {
 				m.t.Fatalf("proofs of node %d cannot be checked with the keys of node %d", i, j)
 			}
 		}
 	}
 }
 
+// lookLater is look once so much time has passed.
+func (m *rotating) lookLater(d time.Duration) {
+	m.t.Helper()
+	m.now = m.now.Add(d)
+	m.look()
+}
+
 func (m *rotating) uses(id transport.SecretID) bool {
-	for _, n := range m.nodes {
-		if n.rotation.Uses() != id {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.nodes, func(n *rotatingNode) bool { return n.rotation.Uses() != id })
 }
 
 // TestRotationLogsNobodyOut has the nodes of a mesh be given a new secret in each order,
@@ -157,11 +147,9 @@ func TestRotationLogsNobodyOut(t *testing.T) {
 				}
 				m.give(i, file)
 				m.look()
-				m.now = m.now.Add(2 * secretSettles)
-				m.look()
+				m.lookLater(2 * secretSettles)
 			}
-			m.now = m.now.Add(2 * secretSettles)
-			m.look()
+			m.lookLater(2 * secretSettles)
 			if !m.uses(next.ID()) {
 				t.Fatalf("%s, order %v: not used although all have it", name, order)
 			}
@@ -173,8 +161,7 @@ func TestRotationLogsNobodyOut(t *testing.T) {
 				t.Errorf("%s, order %v: %d secrets are accepted on the day of the change, want both", name, order, n)
 			}
 			for range 3 {
-				m.now = m.now.Add(secretLingers)
-				m.look()
+				m.lookLater(secretLingers)
 			}
 			if n := len(m.nodes[0].order()); n != 1 {
 				t.Errorf("%s, order %v: %d secrets are accepted in the end", name, order, n)
@@ -192,8 +179,7 @@ func TestRotationWaitsForWhoIsDown(t *testing.T) {
 	m.dead[1] = true
 	m.give(0, both)
 	for range 3 {
-		m.look()
-		m.now = m.now.Add(time.Hour)
+		m.lookLater(time.Hour)
 	}
 	is := m.nodes[0].status()
 	if len(is) != 2 || is[0].State != "next" || is[1].State != "used" || len(is[0].WaitsFor) != 1 || is[0].WaitsFor[0] != "b" {
@@ -204,8 +190,7 @@ func TestRotationWaitsForWhoIsDown(t *testing.T) {
 	m.dead[1] = false
 	m.give(1, both)
 	m.look()
-	m.now = m.now.Add(2 * secretSettles)
-	m.look()
+	m.lookLater(2 * secretSettles)
 	m.look()
 	if !m.uses(next.ID()) {
 		t.Fatal("not used although all have it")
@@ -230,9 +215,7 @@ func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
 		}
 	}
 	path := m.nodes[0].path
-	if err := errors.Join(os.Remove(path), os.Symlink("/dev/zero", path)); err != nil { // it has no end
-		t.Fatal(err)
-	}
+	noError(t, errors.Join(os.Remove(path), os.Symlink("/dev/zero", path))) // it has no end
 	m.look()
 	if !m.uses(old.ID()) {
 		t.Error("a file without an end was taken")
@@ -256,9 +239,7 @@ func TestNoSecretIsLostFromTheFile(t *testing.T) {
 	}
 	all.Wait()
 	got, _, err := m.nodes[0].read()
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	for _, s := range want {
 		if !slices.Contains(got, s) {
 			t.Errorf("secret %s is not in the file any more", s.ID())
@@ -271,14 +252,7 @@ func TestPassesMoveToTheKeyThatIsUsed(t *testing.T) {
 	old := transport.NewSecret()
 	next := old.Next()
 	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
-	before, err := passKeys([]transport.Secret{old, next}, 0) // announced
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := passKeys([]transport.Secret{next, old}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before, after := must(passKeys([]transport.Secret{old, next}, 0)), must(passKeys([]transport.Secret{next, old}, 1)) // announced, and used
 	for _, c := range []struct {
 		by, at *pass.Keyring
 		stays  bool
@@ -294,14 +268,7 @@ func TestPassesOfEarlierBuildsOpen(t *testing.T) {
 	secret := transport.NewSecret()
 	k := pass.Key{ID: 1}
 	copy(k.Secret[:], secret.Derive("pass key 1", pass.KeySize))
-	earlier, err := pass.NewKeyring(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now, err := passKeys([]transport.Secret{secret}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	earlier, now := must(pass.NewKeyring(k)), must(passKeys([]transport.Secret{secret}, 0))
 	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
 	got, as, err := now.OpenFrom(earlier.AppendSeal(nil, p, ""), p.Room, "", nil)
 	if err != nil || got != p || as && secret.Derive("pass key id", 1)[0] != 1 {
@@ -313,24 +280,13 @@ func TestPassesOfEarlierBuildsOpen(t *testing.T) {
 func TestAnOwnSecretStays(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "secret.key")
-	open := func() *secrets {
-		t.Helper()
-		s, err := openSecrets("", dir, time.Now, slog.New(slog.DiscardHandler))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	open := func() *secrets { return must(openSecrets("", dir, time.Now, slog.New(slog.DiscardHandler))) }
+	noError(t, os.WriteFile(path, nil, 0o600))
 	s := open()
 	uses := s.rotation.Uses()
 	for _, remove := range []bool{true, false} {
 		if remove {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
+			noError(t, os.Remove(path))
 		}
 		s.look(t.Context(), nil)
 		if got := open().rotation.Uses(); got != uses {
@@ -341,9 +297,7 @@ func TestAnOwnSecretStays(t *testing.T) {
 
 func TestWriteSecretOverwritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret.key")
-	if err := WriteSecret(path, "secret"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, WriteSecret(path, "secret"))
 	if err := WriteSecret(path, "another"); err == nil {
 		t.Error("what is there is overwritten")
 	}

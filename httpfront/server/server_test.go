@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,23 +23,45 @@ import (
 	"github.com/ropeline/ropeline/transport"
 )
 
-// siteOf serves a site that has one word, and returns it as origins.
-func siteOf(t *testing.T, word string) httpfront.Origins {
+// must is for the steps of a test that are not what it is about.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func noError(t *testing.T, err error) {
 	t.Helper()
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, word) }))
-	t.Cleanup(site.Close)
-	o, err := upstream.ParseOrigin(site.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return httpfront.Origins{Servers: []upstream.Origin{o}}
 }
 
-// example is a node in front of a site, with one room for so many.
-func example(t *testing.T, word string, most int) Config {
+// await polls for long: machines are slow at times.
+func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
+
+// says is a site that has one word.
+type says string
+
+func (s says) ServeHTTP(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, string(s)) }
+
+// example is a node in front of a site, with one room for so many.
+func example(t *testing.T, site http.Handler, most int) Config {
+	t.Helper()
+	srv := httptest.NewServer(site)
+	t.Cleanup(srv.Close)
 	return Config{
-		DataDir: t.TempDir(), Proxy: Proxy{Origins: siteOf(t, word)},
+		DataDir: t.TempDir(), Proxy: Proxy{Origins: httpfront.Origins{Servers: []upstream.Origin{must(upstream.ParseOrigin(srv.URL))}}},
 		Rooms:  []room.Settings{{Name: "shop", TotalActiveUsers: most, NewUsersPerMinute: most}},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
@@ -49,9 +72,7 @@ func example(t *testing.T, word string, most int) Config {
 func start(t *testing.T, cfg Config) (s *Server, stop func() error) {
 	t.Helper()
 	s, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -86,15 +107,9 @@ func visit(t *testing.T, address string) (text string, waits bool) {
 	t.Helper()
 	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	resp, err := client.Get("http://" + address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t, err)
 	defer resp.Body.Close()
-	b, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b), resp.Header.Get("Ropeline-State") == "waiting"
+	return string(must(io.ReadAll(resp.Body))), resp.Header.Get("Ropeline-State") == "waiting"
 }
 
 // TestTwoServersInOneProcess: each has a site, a limit, counts and a log of its own, and one that
@@ -105,7 +120,7 @@ func TestTwoServersInOneProcess(t *testing.T) {
 	var nodes [2]*Server
 	var stops [2]func() error
 	for i, word := range []string{"bread", "books"} {
-		cfg := example(t, word, i+1)
+		cfg := example(t, says(word), i+1)
 		cfg.Name, cfg.Logger = word, slog.New(slog.NewTextHandler(&logs[i], nil))
 		nodes[i], stops[i] = start(t, cfg)
 	}
@@ -120,17 +135,12 @@ func TestTwoServersInOneProcess(t *testing.T) {
 		}
 		want := `ropeline_requests_total{outcome="queued",room="shop",zone="default"} ` + map[string]string{"bread": "3", "books": "2"}[word]
 		// A request is counted once its answer is sent, which the visitor may have by then.
-		page := ""
-		for deadline := time.Now().Add(10 * time.Second); !strings.Contains(page, want+"\n"); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("the metrics of %s do not say %s", word, want)
-			}
-			page, _ = visit(t, nodes[i].Addresses().Admin+"/metrics")
-		}
+		await(t, "the metrics of "+word+" to say "+want, func() bool {
+			page, _ := visit(t, nodes[i].Addresses().Admin+"/metrics")
+			return strings.Contains(page, want+"\n")
+		})
 	}
-	if err := stops[0](); err != nil {
-		t.Error(err)
-	}
+	noError(t, stops[0]())
 	select {
 	case <-nodes[0].Stopping():
 	default:
@@ -142,9 +152,7 @@ func TestTwoServersInOneProcess(t *testing.T) {
 	if text, waits := visit(t, nodes[1].Addresses().Visitors); !waits {
 		t.Errorf("once the other has stopped, a visitor of the full room gets %.40q", text)
 	}
-	if err := stops[1](); err != nil {
-		t.Error(err)
-	}
+	noError(t, stops[1]())
 	for i, other := range []string{nodes[1].Status().Node, nodes[0].Status().Node} {
 		if strings.Contains(logs[i].String(), other) || !strings.Contains(logs[i].String(), "msg=stopped") {
 			t.Errorf("the log of one node has to tell of its end, and nothing of the other:\n%s", logs[i].String())
@@ -156,12 +164,10 @@ func TestTwoServersInOneProcess(t *testing.T) {
 func TestAMeshInOneProcess(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret.key")
-	if err := WriteSecret(secret, transport.NewSecret().Text()+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t, WriteSecret(secret, transport.NewSecret().Text()+"\n"))
 	var nodes []*Server
 	for _, name := range []string{"a1", "b1"} {
-		cfg := example(t, "the site", 4)
+		cfg := example(t, says("the site"), 4)
 		cfg.Name, cfg.Site = name, name[:1]
 		cfg.Mesh = Mesh{Listen: "127.0.0.1:0", SecretFile: secret}
 		cfg.Rights = Rights{Bootstrap: []string{"a1", "b1"}}
@@ -188,10 +194,7 @@ func TestAMeshInOneProcess(t *testing.T) {
 // TestAServerThatCannotBeMade says what to do, and holds nothing.
 func TestAServerThatCannotBeMade(t *testing.T) {
 	t.Parallel()
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := listen()
 	defer taken.Close()
 	for name, c := range map[string]struct {
 		change func(*Config)
@@ -214,7 +217,7 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 		"secret":         {func(c *Config) { c.Mesh.SecretFile = filepath.Join(c.DataDir, "none") }, "read the secret", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := example(t, "the site", 1)
+			cfg := example(t, says("the site"), 1)
 			good := cfg
 			good.Rooms = append([]room.Settings(nil), cfg.Rooms...)
 			c.change(&cfg)
@@ -229,9 +232,7 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 			if err != nil {
 				t.Fatalf("in the same directory, once it is right: %v", err)
 			}
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			noError(t, s.Close())
 		})
 	}
 }
@@ -239,20 +240,15 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 // TestAServerThatNeverRan holds nothing once it is closed, and does not run.
 func TestAServerThatNeverRan(t *testing.T) {
 	t.Parallel()
-	cfg := example(t, "the site", 1)
+	cfg := example(t, says("the site"), 1)
 	for range 2 {
-		s, err := New(cfg)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(New(cfg))
 		cfg.Listen, cfg.Admin.Listen = s.Addresses().Visitors, s.Addresses().Admin // the next takes them over
 		if _, err := New(cfg); !errors.Is(err, node.ErrInUse) {
 			t.Errorf("two servers have one directory: %v", err)
 		}
 		for range 2 {
-			if err := s.Close(); err != nil {
-				t.Error(err)
-			}
+			noError(t, s.Close())
 		}
 		if err := s.Run(t.Context()); err == nil {
 			t.Error("it runs after it was closed")
@@ -263,9 +259,7 @@ func TestAServerThatNeverRan(t *testing.T) {
 	if err := s.Run(t.Context()); err == nil {
 		t.Error("it runs twice")
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t, s.Close())
 	if text, _ := visit(t, cfg.Listen); text != "the site" {
 		t.Errorf("a visitor gets %.40q", text)
 	}
@@ -274,34 +268,29 @@ func TestAServerThatNeverRan(t *testing.T) {
 // TestASeamStandsBetween: the rooms that the front asks are the test's.
 func TestASeamStandsBetween(t *testing.T) {
 	t.Parallel()
-	cfg := example(t, "the site", 1)
-	routed := make(chan string, 10)
+	cfg := example(t, says("the site"), 1)
+	var routed atomic.Bool
 	cfg.Seams.Rooms = func(of httpfront.Rooms, now func() time.Time) httpfront.Rooms {
 		if d := time.Until(now()).Abs(); d < 50*time.Minute || d > 70*time.Minute {
 			t.Errorf("the clock of the node is %v off, want an hour", d)
 		}
-		return watched{of, routed}
+		return watched{of, &routed}
 	}
 	cfg.Seams.Clock = func() time.Time { return time.Now().Add(time.Hour) }
 	s, _ := start(t, cfg)
 	awaitReady(t, s)
 	visit(t, s.Addresses().Visitors)
-	select {
-	case <-routed:
-	default:
+	if !routed.Load() {
 		t.Error("the front has not asked through it")
 	}
 }
 
 type watched struct {
 	httpfront.Rooms
-	routed chan string
+	routed *atomic.Bool
 }
 
 func (w watched) Route(host, path string) httpfront.Room {
-	select {
-	case w.routed <- path:
-	default:
-	}
+	w.routed.Store(true)
 	return w.Rooms.Route(host, path)
 }
