@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,11 +44,32 @@ func newSharedBench(t *testing.T) *bench {
 		return admin.RoomState{Status: "queueing", Waiting: 90, Active: 200, Wait: 61 * time.Second}, true
 	}}
 	b := &bench{T: t, mesh: mesh, now: begin}
-	var err error
-	if b.api, err = admin.New(admin.Config{Mesh: mesh, Now: func() time.Time { return b.now }}); err != nil {
-		t.Fatal(err)
-	}
+	b.api = must(admin.New(admin.Config{Mesh: mesh, Now: func() time.Time { return b.now }}))
 	return b
+}
+
+// must is for the steps of a test that are not what it is about.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// is fails where two values differ.
+func is(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// same fails where a field of want is not so in got.
+func same(t *testing.T, what string, got, want tree) {
+	t.Helper()
+	for name := range want {
+		is(t, what+": "+name, got[name], want[name])
+	}
 }
 
 // frontCheck is what the front of a node finds wrong with texts.
@@ -99,20 +121,14 @@ func (b *bench) ask(method, target string, body any) (int, tree) {
 func (b *bench) send(method, target string, body any) admin.Response {
 	b.Helper()
 	path, query, _ := strings.Cut(target, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil {
-		b.Fatal(err)
-	}
-	req := admin.Request{Method: method, Path: path, Query: values, Origin: "https://node.example"}
+	req := admin.Request{Method: method, Path: path, Query: must(url.ParseQuery(query)), Origin: "https://node.example"}
 	switch v := body.(type) {
 	case nil:
 	case string:
 		req.Body, req.ContentType = []byte(v), "application/json"
 	default:
 		req.ContentType = "application/json; charset=utf-8"
-		if req.Body, err = json.Marshal(v); err != nil {
-			b.Fatal(err)
-		}
+		req.Body = must(json.Marshal(v))
 	}
 	return b.api.Do(b.Context(), req)
 }
@@ -173,6 +189,24 @@ func (b *bench) refuses(status int, method, target string, body any) []mistake {
 	return got.Errors
 }
 
+// wantRefused is refuses for a mistake of which some is known: its code and field, and some of what is allowed and of its message.
+func (b *bench) wantRefused(status int, method, target string, body any, want mistake) {
+	b.Helper()
+	m := b.refuses(status, method, target, body)[0]
+	if want.Code != 0 && m.Code != want.Code || want.Field != "" && m.Field != want.Field ||
+		!strings.Contains(m.Allowed, want.Allowed) || !strings.Contains(m.Message, want.Message) {
+		b.Errorf("%s %s %.100v: it says %v, want %v", method, target, body, m, want)
+	}
+}
+
+// wantGone fails where something is found that was deleted.
+func (b *bench) wantGone(path string, body any, code int, methods ...string) {
+	b.Helper()
+	for _, method := range methods {
+		b.wantRefused(404, method, path, body, mistake{Code: code})
+	}
+}
+
 // rooms is where the rooms of a zone are in the dialect.
 const rooms = "/client/v4/zones/shop/waiting_rooms"
 
@@ -188,7 +222,13 @@ func newEvent(name string, days int) tree {
 // made makes a room and returns its path.
 func (b *bench) made(name string) string {
 	b.Helper()
-	return rooms + "/" + b.want("POST", rooms, newRoom(name))["id"].(string)
+	return b.add(rooms, newRoom(name))
+}
+
+// add makes something below a path and returns where it is.
+func (b *bench) add(path string, body tree) string {
+	b.Helper()
+	return path + "/" + b.want("POST", path, body)["id"].(string)
 }
 
 func plus(t tree, more ...any) tree {
@@ -199,7 +239,3 @@ func plus(t tree, more ...any) tree {
 	}
 	return all
 }
-
-type roomSettings = room.Settings
-
-func refuse(field, problem string) error { return &room.FieldError{Field: field, Problem: problem} }

@@ -10,13 +10,8 @@ import (
 	"testing"
 )
 
-func apiPage(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../../../docs/api.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+func apiPage() string {
+	return string(must(os.ReadFile("../../../docs/api.md")))
 }
 
 var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
@@ -26,7 +21,7 @@ func TestExamplesOfThePage(t *testing.T) {
 	b := newBench(t)
 	sent := 0
 	var answer tree
-	for _, m := range fence.FindAllStringSubmatch(apiPage(t), -1) {
+	for _, m := range fence.FindAllStringSubmatch(apiPage(), -1) {
 		switch kind, text := m[1], m[2]; kind {
 		case "http":
 			head, body, _ := strings.Cut(text, "\n")
@@ -59,7 +54,7 @@ func TestExamplesOfThePage(t *testing.T) {
 // TestThePageHasEverything: fields, routes and codes.
 func TestThePageHasEverything(t *testing.T) {
 	b := newBench(t)
-	text := apiPage(t)
+	text := apiPage()
 	doc := b.document()
 	for _, o := range objects {
 		for name := range fieldsOf(doc.Components.Schemas[o.schema].Value, "") {
@@ -75,11 +70,7 @@ func TestThePageHasEverything(t *testing.T) {
 			t.Errorf("it has no route %s", r.Path)
 		}
 	}
-	source, err := os.ReadFile("mistake.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	codes := regexp.MustCompile(`(?m)^\tCode\w+\s*= (\d+)`).FindAllStringSubmatch(string(source), -1)
+	codes := regexp.MustCompile(`(?m)^\tCode\w+\s*= (\d+)`).FindAllStringSubmatch(string(must(os.ReadFile("mistake.go"))), -1)
 	for _, code := range codes {
 		if !regexp.MustCompile(`(?m)^\| [\d, ]+ \|.*\b` + code[1] + `\b`).MatchString(text) {
 			t.Errorf("it has no code %s", code[1])

@@ -78,12 +78,10 @@ func TestEveryRouteIsAsDocumented(t *testing.T) {
 	for _, route := range newBench(t).api.Routes() {
 		t.Run(route.ID, func(t *testing.T) {
 			b := newBench(t)
-			zone := "shop"
-			room := b.want("POST", rooms, plus(everything("shop"), "custom_page_html", ""))["id"].(string)
-			at := rooms + "/" + room
-			path := strings.NewReplacer("{zone}", zone, "{account}", "any", "{room}", room,
-				"{event}", b.want("POST", at+"/events", newEvent("sale", 1))["id"].(string),
-				"{limit}", b.want("POST", rateLimits, newRateLimit("limit"))["id"].(string),
+			at := b.add(rooms, plus(everything("shop"), "custom_page_html", ""))
+			path := strings.NewReplacer("{zone}", "shop", "{account}", "any", "{room}", last(at),
+				"{event}", last(b.add(at+"/events", newEvent("sale", 1))),
+				"{limit}", last(b.add(rateLimits, newRateLimit("limit"))),
 				"{rule}", b.list("POST", at+"/rules", newRule("x"))[0]["id"].(string)).Replace(route.Path)
 			id := strings.TrimPrefix(route.ID, "v4")
 			body, there := all[strings.ToLower(id[:1])+id[1:]]
@@ -103,20 +101,17 @@ func TestEveryRouteIsAsDocumented(t *testing.T) {
 	}
 }
 
+// last is the last segment of a path.
+func last(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
 // compare sends a request, and returns what of it or of the answer is not as documented.
 func (b *bench) compare(doc *openapi3.T, route admin.Route, path string, body any, status int) error {
 	b.Helper()
 	var text []byte
 	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			b.Fatal(err)
-		}
+		text = must(json.Marshal(body))
 	}
-	req, err := http.NewRequestWithContext(b.Context(), route.Method, "https://node.example"+path, bytes.NewReader(text))
-	if err != nil {
-		b.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(b.Context(), route.Method, "https://node.example"+path, bytes.NewReader(text)))
 	req.Header.Set("Content-Type", "application/json")
 	item := doc.Paths.Value(route.Path)
 	input := &openapi3filter.RequestValidationInput{
@@ -190,13 +185,8 @@ func TestRoutesOfOthers(t *testing.T) {
 	cfg := admin.Config{Mesh: b.mesh, Routes: []admin.Route{nodes}, Schemas: map[string]admin.Schema{
 		"Node": {"type": "object", "properties": map[string]admin.Schema{"name": {"type": "string"}}},
 	}}
-	var err error
-	if b.api, err = admin.New(cfg); err != nil {
-		t.Fatal(err)
-	}
-	if got := b.want("GET", "/api/v1/nodes/n%201", nil); got["name"] != "n1" {
-		t.Errorf("it answered %v", got)
-	}
+	b.api = must(admin.New(cfg))
+	is(t, "it answered", b.want("GET", "/api/v1/nodes/n%201", nil), tree{"name": "n1"})
 	b.refuses(404, "GET", "/api/v1/nodes/n2", nil)
 	if b.document().Paths.Value(nodes.Path) == nil {
 		t.Error("the document has not got it")

@@ -2,7 +2,6 @@ package admin_test
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -11,6 +10,20 @@ import (
 	nodelimit "github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 )
+
+// wantLimits fails where the names of the rate limits are others, or in another order.
+func (b *bench) wantLimits(what, names string) {
+	b.Helper()
+	is(b.T, what, limitNames(b.list("GET", rateLimits, nil)), names)
+}
+
+func limitNames(all []tree) string {
+	var names []string
+	for _, l := range all {
+		names = append(names, l["name"].(string))
+	}
+	return strings.Join(names, " ")
+}
 
 // TestARateLimit goes through its life, by id and by name.
 func TestARateLimit(t *testing.T) {
@@ -29,36 +42,18 @@ func TestARateLimit(t *testing.T) {
 	want = plus(want, "requests_per_period", 7.0, "action", "queue", "mitigation_timeout", 600.0, "version", 2.0)
 	same(t, "changed", got, want)
 	same(t, "sent back", b.want("PATCH", one, b.want("GET", one, nil)), want)
-	same(t, "replaced", b.want("PUT", one, newRateLimit("all")), tree{"name": "all", "characteristics": []any{}, "action": "block", "content": "", "content_type": "text/plain", "version": 3.0})
-
+	want = tree{"name": "all", "characteristics": []any{}, "action": "block", "content": "", "content_type": "text/plain", "version": 3.0}
+	same(t, "replaced", b.want("PUT", one, newRateLimit("all")), want)
 	same(t, "sent back without characteristics", b.want("PATCH", one, b.want("GET", one, nil)), tree{"version": 3.0})
 
 	b.want("POST", rateLimits, plus(newRateLimit("first"), "position", tree{"before": ""}))
-	order := func() (names []string) {
-		for _, l := range b.list("GET", rateLimits, nil) {
-			names = append(names, l["name"].(string))
-		}
-		return names
-	}
-	if got := fmt.Sprint(order()); got != "[first all]" {
-		t.Errorf("the order is %s", got)
-	}
+	b.wantLimits("one is made before all", "first all")
 	b.want("PATCH", rateLimits+"/first", tree{"position": tree{"after": made["id"]}})
-	if got := fmt.Sprint(order()); got != "[all first]" {
-		t.Errorf("the order is %s", got)
-	}
+	b.wantLimits("it is moved behind an id", "all first")
 	b.want("PATCH", rateLimits+"/first", tree{"position": tree{"before": "all"}})
-	if got := fmt.Sprint(order()); got != "[first all]" {
-		t.Errorf("the order by name is %s", got)
-	}
-	if got := b.want("DELETE", one, nil); got["id"] != made["id"] {
-		t.Errorf("got %v", got)
-	}
-	for _, method := range []string{"GET", "PUT", "PATCH", "DELETE"} {
-		if m := b.refuses(404, method, one, newRateLimit("x"))[0]; m.Code != admin.CodeNoLimit {
-			t.Errorf("%s: %v", method, m)
-		}
-	}
+	b.wantLimits("it is moved before a name", "first all")
+	is(t, "deleted", b.want("DELETE", one, nil)["id"], made["id"])
+	b.wantGone(one, newRateLimit("x"), admin.CodeNoLimit, "GET", "PUT", "PATCH", "DELETE")
 }
 
 // What is wrong is told by the field here, whoever finds it.
@@ -85,56 +80,31 @@ func TestRateLimitsThatAreRefused(t *testing.T) {
 	for i := 1; i < nodelimit.MaxRules; i++ {
 		b.want("POST", rateLimits, newRateLimit(fmt.Sprint("r", i)))
 	}
-	if ms := fmt.Sprint(b.refuses(400, "POST", rateLimits, newRateLimit("more"))); !strings.Contains(ms, "delete one first") {
-		t.Errorf("it says %s", ms)
-	}
+	b.wantRefused(400, "POST", rateLimits, newRateLimit("more"), mistake{Message: "delete one first"})
 }
 
-func limitNames(all []tree) (names []string) {
-	for _, l := range all {
-		names = append(names, l["name"].(string))
-	}
-	return names
-}
-
-// TestRateLimitsAreReplaced as a whole: what is known by its id or name keeps its id.
+// TestRateLimitsAreReplaced as a whole: what is known by its name keeps its id, too.
 func TestRateLimitsAreReplaced(t *testing.T) {
 	b := newBench(t)
-	all := b.list("PUT", rateLimits, []tree{newRateLimit("a"), newRateLimit("b"), newRateLimit("c")})
-	if got := fmt.Sprint(limitNames(all)); got != "[a b c]" {
-		t.Fatalf("they are %s", got)
-	}
+	abc := []tree{newRateLimit("a"), newRateLimit("b"), newRateLimit("c")}
+	all := b.list("PUT", rateLimits, abc)
 	edits := b.mesh.Edits()
-	if again := b.list("PUT", rateLimits, all); !reflect.DeepEqual(again, all) || b.mesh.Edits() != edits {
-		t.Errorf("sent back, they are %v", again)
-	}
-	if again := b.list("PUT", rateLimits, []tree{newRateLimit("a"), newRateLimit("b"), newRateLimit("c")}); !reflect.DeepEqual(again, all) || b.mesh.Edits() != edits {
-		t.Errorf("sent without ids, they are %v", again)
-	}
+	is(t, "sent without ids", b.list("PUT", rateLimits, abc), all)
+	is(t, "edits by what was there before", b.mesh.Edits()-edits, 0)
 	// The second takes the name of the first by its id, so the first is known by nothing.
-	got := b.list("PUT", rateLimits, []tree{newRateLimit("a2"), plus(newRateLimit("a"), "id", all[1]["id"], "action", "log"), plus(newRateLimit("x"), "id", strings.Repeat("0", 32))})
-	if names := fmt.Sprint(limitNames(got)); names != "[a2 a x]" || got[1]["id"] != all[1]["id"] || got[1]["version"] != 2.0 || got[0]["version"] != 1.0 || got[2]["id"] == strings.Repeat("0", 32) {
-		t.Errorf("they are %v", got)
-	}
+	got := b.list("PUT", rateLimits, []tree{newRateLimit("a2"), plus(newRateLimit("a"), "id", all[1]["id"])})
+	is(t, "renamed", limitNames(got), "a2 a")
+	is(t, "the id of what was renamed", got[1]["id"], all[1]["id"])
+	is(t, "the version of what is new", got[0]["version"], 1.0)
 	for _, wrong := range []struct {
-		body  any
-		field string
+		second tree // beside y
+		field  string
 	}{
-		{tree{}, "the body"},
-		{[]any{1}, "rate_limits[0]"},
-		{[]tree{newRateLimit("y"), {"name": "z", "period": 1, "requests_per_period": 1}}, "rate_limits[1].expression"},
-		{[]tree{newRateLimit("y"), plus(newRateLimit("z"), "period", 0)}, "rate_limits[1].period"},
-		{[]tree{plus(newRateLimit("y"), "position", tree{"index": 1})}, "rate_limits[0].position"},
-		{[]tree{got[1], got[1]}, "rate_limits[1].id"},
-		{[]tree{newRateLimit("y"), newRateLimit("y")}, "rate_limits[0].name"},
-		{[]tree{newRateLimit("y"), plus(newRateLimit("z"), "characteristics", []any{"ip.src", "ip.src"})}, "rate_limits[1].characteristics[1]"},
+		{plus(newRateLimit("z"), "period", 0), "rate_limits[1].period"},
+		{newRateLimit("y"), "rate_limits[0].name"},
+		{plus(newRateLimit("z"), "characteristics", []any{"ip.src", "ip.src"}), "rate_limits[1].characteristics[1]"},
 	} {
-		if m := b.refuses(400, "PUT", rateLimits, wrong.body)[0]; m.Field != wrong.field {
-			t.Errorf("%v: %v", wrong.body, m)
-		}
-	}
-	if ms := b.refuses(400, "PUT", rateLimits, []any{1, 2}); len(ms) != 2 {
-		t.Errorf("of two that are none it says %v", ms)
+		b.wantRefused(400, "PUT", rateLimits, []tree{newRateLimit("y"), wrong.second}, mistake{Field: wrong.field})
 	}
 	var many []tree
 	for i := range nodelimit.MaxRules + 1 {
@@ -143,21 +113,14 @@ func TestRateLimitsAreReplaced(t *testing.T) {
 	if ms := b.refuses(400, "PUT", rateLimits, many); len(ms) != 1 || !strings.Contains(ms[0].Message, "there would be 101") {
 		t.Errorf("of too many it says %v", ms)
 	}
-	if got := fmt.Sprint(limitNames(b.list("GET", rateLimits, nil))); got != "[a2 a x]" {
-		t.Errorf("after what was refused they are %s", got)
-	}
+	b.wantLimits("after what was refused", "a2 a")
 	b.list("PUT", rateLimits, many[1:])
-	if none := b.list("PUT", rateLimits, []tree{}); len(none) != 0 {
-		t.Errorf("there are %v", none)
-	}
 }
 
 // TestNamesOfRateLimits: no other may have it, wherever it stands in the list.
 func TestNamesOfRateLimits(t *testing.T) {
 	b := newBench(t)
-	for _, name := range []string{"a", "b", "c"} {
-		b.want("POST", rateLimits, newRateLimit(name))
-	}
+	b.list("PUT", rateLimits, []tree{newRateLimit("a"), newRateLimit("b"), newRateLimit("c")})
 	for what, refused := range map[string][]mistake{
 		"made before it":    b.refuses(400, "POST", rateLimits, plus(newRateLimit("b"), "position", tree{"index": 1})),
 		"made behind it":    b.refuses(400, "POST", rateLimits, newRateLimit("b")),
@@ -169,9 +132,7 @@ func TestNamesOfRateLimits(t *testing.T) {
 			t.Errorf("%s: it says %v", what, refused)
 		}
 	}
-	if got := fmt.Sprint(limitNames(b.list("GET", rateLimits, nil))); got != "[a b c]" {
-		t.Errorf("they are %s", got)
-	}
+	b.wantLimits("after what was refused", "a b c")
 }
 
 // TestARateLimitThatIsWrongAlready, since two nodes made one of the name or a node has other
@@ -191,13 +152,9 @@ func TestARateLimitThatIsWrongAlready(t *testing.T) {
 	b.mesh.LimitChecks = func(*nodelimit.Rule) error {
 		return &room.FieldError{Field: "expression", Problem: "there is no list $office"}
 	}
-	if m := b.refuses(409, "GET", rateLimits+"/a", nil)[0]; m.Code != admin.CodeSeveral || !strings.Contains(m.Message, one["id"].(string)) {
-		t.Errorf("by the name of two it says %v", m)
-	}
+	b.wantRefused(409, "GET", rateLimits+"/a", nil, mistake{Code: admin.CodeSeveral, Message: one["id"].(string)})
 	for _, id := range []string{one["id"].(string), nodelimit.ID{1}.String()} {
-		if got := b.want("PATCH", rateLimits+"/"+id, tree{"enabled": false}); got["enabled"] != false {
-			t.Errorf("got %v", got)
-		}
+		same(t, "changed", b.want("PATCH", rateLimits+"/"+id, tree{"enabled": false}), tree{"enabled": false})
 		if ms := b.refuses(400, "PATCH", rateLimits+"/"+id, tree{"period": 0}); len(ms) != 1 || ms[0].Field != "period" {
 			t.Errorf("it says %v", ms)
 		}
@@ -211,14 +168,10 @@ func TestARateLimitThatIsWrongAlready(t *testing.T) {
 func TestARateLimitWhoseContentHasNotArrived(t *testing.T) {
 	b := newBench(t)
 	made := b.want("POST", rateLimits, plus(newRateLimit("a"), "content", "<p>no"))
-	b.mesh.Forget(func(key string) bool { return strings.HasPrefix(key, "text/") })
-	for method, path := range map[string]string{"PATCH": rateLimits + "/a", "PUT": rateLimits + "/a"} {
-		if m := b.refuses(409, method, path, newRateLimit("a"))[0]; !strings.Contains(m.Message, "has not arrived") {
-			t.Errorf("%s: %v", method, m)
-		}
-	}
-	if m := b.refuses(409, "PUT", rateLimits, []tree{made})[0]; !strings.Contains(m.Message, "has not arrived") {
-		t.Errorf("the whole list: %v", m)
-	}
+	b.mesh.Forget(isText)
+	late := mistake{Message: "has not arrived"}
+	b.wantRefused(409, "PATCH", rateLimits+"/a", newRateLimit("a"), late)
+	b.wantRefused(409, "PUT", rateLimits+"/a", newRateLimit("a"), late)
+	b.wantRefused(409, "PUT", rateLimits, []tree{made}, late)
 	b.want("DELETE", rateLimits+"/a", nil)
 }

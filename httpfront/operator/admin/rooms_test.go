@@ -2,7 +2,7 @@ package admin_test
 
 import (
 	"fmt"
-	"net/http"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -29,9 +29,7 @@ func TestARoomHasDefaults(t *testing.T) {
 		"max_new_visitors_per_address": 1000.0, "max_new_visitors": 600000.0, "message": "", "frame_ancestors": []any{"self"},
 		"created_on": begin.Format(time.RFC3339),
 	} {
-		if !reflect.DeepEqual(got[name], want) {
-			t.Errorf("%s is %v, want %v", name, got[name], want)
-		}
+		is(t, name, got[name], want)
 		delete(got, name)
 	}
 	for _, name := range []string{"id", "modified_on"} {
@@ -71,12 +69,9 @@ func TestARoomKeepsEverything(t *testing.T) {
 	path := rooms + "/" + got["id"].(string)
 	edits := b.mesh.Edits()
 	for _, method := range []string{"PUT", "PATCH"} {
-		after := b.want(method, path, got) // with the fields that are read only
-		same(t, method, after, got)
+		same(t, method, b.want(method, path, got), got) // with the fields that are read only
 	}
-	if n := b.mesh.Edits(); n != edits {
-		t.Errorf("%d edits wrote something, and nothing had changed", n-edits)
-	}
+	is(t, "edits that wrote something where nothing had changed", b.mesh.Edits()-edits, 0)
 	for name := range given {
 		if _, there := b.want("GET", path, nil)[name]; !there {
 			t.Errorf("%s is not shown", name)
@@ -112,20 +107,10 @@ func differ(t *testing.T, at string, a, b reflect.Value) {
 	}
 }
 
-// same fails where a field of want is not so in got.
-func same(t *testing.T, what string, got, want tree) {
-	t.Helper()
-	for name := range want {
-		if !reflect.DeepEqual(got[name], want[name]) {
-			t.Errorf("%s: %s is %v, want %v", what, name, got[name], want[name])
-		}
-	}
-}
-
 // TestReplacing: what is left out has its default, but for what the dialect does not know.
 func TestReplacing(t *testing.T) {
 	b := newBench(t)
-	path := rooms + "/" + b.want("POST", rooms, everything("all"))["id"].(string)
+	path := b.add(rooms, everything("all"))
 	b.want("POST", path+"/events", newEvent("sale", 1))
 	b.list("POST", path+"/rules", tree{"expression": `http.host eq "x"`})
 	theirs := tree{
@@ -148,56 +133,32 @@ func TestReplacing(t *testing.T) {
 	same(t, "ours", got, ours)
 	got = b.want("PUT", path, plus(next, "policy", nil, "cookie_attributes", tree{"samesite": "none"}))
 	same(t, "null", got, tree{"policy": "escrow", "cookie_attributes": tree{"samesite": "none", "secure": "auto", "partitioned": true}})
-	if e, r := b.list("GET", path+"/events", nil), b.list("GET", path+"/rules", nil); len(e) != 1 || len(r) != 1 {
-		t.Errorf("%d events and %d rules are left", len(e), len(r))
-	}
+	is(t, "events that are left", len(b.list("GET", path+"/events", nil)), 1)
+	is(t, "rules that are left", len(b.list("GET", path+"/rules", nil)), 1)
 }
 
 func TestChanging(t *testing.T) {
 	b := newBench(t)
 	was := b.want("POST", rooms, everything("all"))
 	path := rooms + "/" + was["id"].(string)
-	for _, change := range []tree{
-		{"queue_all": false},
-		{"suspended": false},
-		{"total_active_users": 1},
-		{"cookie_attributes": tree{"partitioned": false}},
-		{"session_duration": 10},
-		{"session_duration_seconds": 10},
-		{"message": nil},
-		{},
+	for _, c := range []struct{ change, makes tree }{
+		{tree{"queue_all": false}, tree{"queue_all": false}},
+		{tree{"suspended": false}, tree{"suspended": false}},
+		{tree{"total_active_users": 1}, tree{"total_active_users": 1.0}},
+		{tree{"cookie_attributes": tree{"partitioned": false}}, tree{"cookie_attributes": plus(was["cookie_attributes"].(tree), "partitioned", false)}},
+		{tree{"session_duration": 10}, tree{"session_duration": 10.0, "session_duration_seconds": 600.0}},
+		{tree{"session_duration_seconds": 10}, tree{"session_duration": 1.0, "session_duration_seconds": 10.0}},
+		{tree{"message": nil}, tree{"message": ""}},
+		{tree{}, tree{}},
 	} {
-		got := b.want("PATCH", path, change)
 		want := plus(was)
 		delete(want, "modified_on")
-		for name, v := range change {
-			if attributes, ok := v.(tree); ok {
-				v = plus(was[name].(tree), "partitioned", attributes["partitioned"])
-			}
-			want[name] = v
-		}
-		if change["message"] == nil {
-			want["message"] = got["message"]
-		}
-		if _, given := change["session_duration"]; given {
-			want["session_duration_seconds"] = 600.0
-		} else if change["session_duration_seconds"] != nil {
-			want["session_duration"] = 1.0
-		}
-		for name, v := range want {
-			if fmt.Sprint(got[name]) != fmt.Sprint(v) {
-				t.Errorf("%v: %s is %v, want %v", change, name, got[name], v)
-			}
-		}
+		maps.Copy(want, c.makes)
+		same(t, fmt.Sprint(c.change), b.want("PATCH", path, c.change), want)
 		b.want("PUT", path, was)
 	}
-	if got := b.want("PATCH", path, tree{"message": nil}); got["message"] != "" {
-		t.Errorf("null left %q", got["message"])
-	}
 	for _, number := range []raw{"5", "5.0", "50e-1"} { // JSON has several ways to write one
-		if got := b.want("PATCH", path, tree{"total_active_users": number}); got["total_active_users"] != 5.0 {
-			t.Errorf("%s is read as %v", number, got["total_active_users"])
-		}
+		same(t, string(number), b.want("PATCH", path, tree{"total_active_users": number}), tree{"total_active_users": 5.0})
 	}
 }
 
@@ -218,9 +179,7 @@ func TestSessionsInMinutesAndSeconds(t *testing.T) {
 		{tree{"session_duration": nil, "session_duration_seconds": nil}, 5, 300},
 	} {
 		got := b.want("PATCH", path, step.change)
-		if got["session_duration"] != step.minutes || got["session_duration_seconds"] != step.seconds {
-			t.Errorf("%v: %v min, %v s", step.change, got["session_duration"], got["session_duration_seconds"])
-		}
+		same(t, fmt.Sprint(step.change), got, tree{"session_duration": step.minutes, "session_duration_seconds": step.seconds})
 	}
 	for _, change := range []tree{{"session_duration": 7, "session_duration_seconds": 60}, {"session_duration": nil, "session_duration_seconds": 60}, {"session_duration": 7, "session_duration_seconds": nil}} {
 		b.refuses(400, "PATCH", path, change)
@@ -240,27 +199,17 @@ func TestPages(t *testing.T) {
 	} {
 		_, got := b.ask("GET", rooms+query, nil)
 		info := got["result_info"].(tree)
-		if s := fmt.Sprintf("%.0f %v %v %v %v", info["page"], info["per_page"], info["count"], info["total_count"], info["total_pages"]); s != want {
-			t.Errorf("%q: %s, want %s", query, s, want)
-		}
-		if n := len(got["result"].([]any)); float64(n) != info["count"] {
-			t.Errorf("%q: it has %d", query, n)
-		}
+		is(t, query, fmt.Sprintf("%.0f %v %v %v %v", info["page"], info["per_page"], info["count"], info["total_count"], info["total_pages"]), want)
+		is(t, query+": there are", float64(len(got["result"].([]any))), info["count"])
 	}
-	if third := b.list("GET", rooms+"?per_page=5&page=3", nil); third[0]["name"] != "room-10" {
-		t.Errorf("the third page begins with %v", third[0]["name"])
-	}
+	is(t, "the third page begins with", b.list("GET", rooms+"?per_page=5&page=3", nil)[0]["name"], "room-10")
 	for query, field := range map[string]string{"per_page=7": "per_page", "per_page=0": "per_page", "per_page=1005": "per_page", "page=0": "page", "page=x": "page", "page=1&page=2": "page"} {
 		if m := b.refuses(400, "GET", rooms+"?"+query, nil)[0]; m.Field != field || m.Allowed == "" {
 			t.Errorf("%s: %v", query, m)
 		}
 	}
-	if all := b.list("GET", "/client/v4/accounts/any/waiting_rooms", nil); len(all) != 13 {
-		t.Errorf("an account has %d rooms", len(all))
-	}
-	if none := b.list("GET", "/client/v4/zones/nobodys/waiting_rooms", nil); len(none) != 0 {
-		t.Errorf("a zone that nobody uses has %d rooms", len(none))
-	}
+	is(t, "rooms of an account", len(b.list("GET", "/client/v4/accounts/any/waiting_rooms", nil)), 13)
+	is(t, "rooms of a zone that nobody uses", len(b.list("GET", "/client/v4/zones/nobodys/waiting_rooms", nil)), 0)
 }
 
 // TestNames: here a room may be named, in the dialect it has its id.
@@ -288,28 +237,18 @@ func TestNames(t *testing.T) {
 		t.Errorf("of two rooms of one name and zone it says %q", m.Message)
 	}
 	b.want("DELETE", "/api/v1/rooms/"+twin.Settings.ID.String(), nil)
-	if m := b.refuses(400, "GET", "/api/v1/rooms?zoen=shop", nil)[0]; !strings.Contains(m.Message, "did you mean zone?") {
-		t.Errorf("it says %q", m.Message)
-	}
-	if got := b.list("GET", "/api/v1/rooms?zone=shop", nil); len(got) != 2 {
-		t.Errorf("the zone has %d rooms", len(got))
-	}
-	if got := b.list("GET", "/api/v1/zones", nil); len(got) != 2 || got[1]["zone"] != "shop" || got[1]["rooms"] != 2.0 {
-		t.Errorf("the zones are %v", got)
-	}
+	b.wantRefused(400, "GET", "/api/v1/rooms?zoen=shop", nil, mistake{Message: "did you mean zone?"})
+	is(t, "rooms of the zone", len(b.list("GET", "/api/v1/rooms?zone=shop", nil)), 2)
+	zones := b.list("GET", "/api/v1/zones", nil)
+	is(t, "zones", len(zones), 2)
+	same(t, "the second zone", zones[1], tree{"zone": "shop", "rooms": 2.0})
 }
 
 func TestDeleting(t *testing.T) {
 	b := newBench(t)
 	path := b.made("a")
-	if got := b.want("DELETE", path, nil); !strings.HasSuffix(path, got["id"].(string)) || len(got) != 1 {
-		t.Errorf("it answered %v", got)
-	}
-	for _, method := range []string{"GET", "DELETE", "PATCH"} {
-		if m := b.refuses(404, method, path, tree{})[0]; m.Code != admin.CodeNoRoom {
-			t.Errorf("%s: %v", method, m)
-		}
-	}
+	is(t, "it answered", b.want("DELETE", path, nil), tree{"id": strings.TrimPrefix(path, rooms+"/")})
+	b.wantGone(path, tree{}, admin.CodeNoRoom, "GET", "DELETE", "PATCH")
 }
 
 func TestStatus(t *testing.T) {
@@ -320,18 +259,13 @@ func TestStatus(t *testing.T) {
 		return admin.RoomState{Status: "event_prequeueing", Event: "sale", Waiting: 7, Active: 9, Wait: 61 * time.Second}, true
 	}
 	want := tree{"status": "event_prequeueing", "event_id": event, "estimated_queued_users": 7.0, "estimated_total_active_users": 9.0, "max_estimated_time_minutes": 2.0, "served": true}
-	if got := b.want("GET", path+"/status", nil); !reflect.DeepEqual(got, want) {
-		t.Errorf("it is %v, want %v", got, want)
-	}
+	is(t, "it is", b.want("GET", path+"/status", nil), want)
 	b.mesh.States = nil
 	_, got := b.ask("GET", path+"/status", nil)
-	if r := got["result"].(tree); r["status"] != "not_queueing" || r["max_estimated_time_minutes"] != nil || r["served"] != false || len(got["messages"].([]any)) != 1 {
-		t.Errorf("of a room that is not run it is %v", got)
-	}
+	same(t, "of a room that is not run", got["result"].(tree), tree{"status": "not_queueing", "max_estimated_time_minutes": nil, "served": false})
+	is(t, "messages", len(got["messages"].([]any)), 1)
 	b.want("PATCH", path, tree{"suspended": true})
-	if got := b.want("GET", path+"/status", nil); got["status"] != "suspended" {
-		t.Errorf("of a room that is suspended it is %v", got)
-	}
+	same(t, "suspended", b.want("GET", path+"/status", nil), tree{"status": "suspended"})
 }
 
 func TestPreview(t *testing.T) {
@@ -341,9 +275,7 @@ func TestPreview(t *testing.T) {
 			t.Errorf("it is at %v", got)
 		}
 		for _, page := range []string{"{{#waitTime}}", strings.Repeat("x", 1<<20+1)} {
-			if m := b.refuses(400, "POST", path, tree{"custom_html": page})[0]; m.Field != "custom_html" || !strings.HasPrefix(m.Message, "custom_html: ") {
-				t.Errorf("%.20s: %.200v", page, m)
-			}
+			b.wantRefused(400, "POST", path, tree{"custom_html": page}, mistake{Field: "custom_html", Message: "custom_html: "})
 		}
 		b.refuses(400, "POST", path, tree{})
 	}
@@ -364,18 +296,12 @@ func TestZoneSettings(t *testing.T) {
 		{"PUT", tree{}, false},
 		{"PUT", tree{"search_engine_crawler_bypass": true}, true},
 	} {
-		if got := b.want(step.method, path, step.body); got["search_engine_crawler_bypass"] != step.want || len(got) != 1 {
-			t.Errorf("%s %v: %v", step.method, step.body, got)
-		}
+		is(t, fmt.Sprint(step), b.want(step.method, path, step.body), tree{"search_engine_crawler_bypass": step.want})
 	}
 	got := b.want("GET", "/api/v1/zones/shop", nil)
-	if want := (tree{"zone": "shop", "rooms": 0.0, "search_engine_crawler_bypass": true}); !reflect.DeepEqual(got, want) {
-		t.Errorf("it is %v, want %v", got, want)
-	}
+	is(t, "the zone", got, tree{"zone": "shop", "rooms": 0.0, "search_engine_crawler_bypass": true})
 	b.want("PATCH", "/api/v1/zones/shop", plus(got, "search_engine_crawler_bypass", false))
-	if b.want("GET", path, nil)["search_engine_crawler_bypass"] != false {
-		t.Error("it was not changed")
-	}
+	is(t, "changed", b.want("GET", path, nil), tree{"search_engine_crawler_bypass": false})
 	b.refuses(400, "PATCH", path, tree{"search_engine_crawler_bypass": 1})
 }
 
@@ -384,9 +310,8 @@ func TestTurnstileIsToldToDoNothing(t *testing.T) {
 	b := newBench(t)
 	for mode, told := range map[string]int{"off": 0, "invisible": 1} {
 		_, got := b.ask("POST", rooms, plus(newRoom("room-"+mode), "turnstile_mode", mode))
-		if n := len(got["messages"].([]any)); n != told || got["success"] != true {
-			t.Errorf("%s: %v", mode, got)
-		}
+		is(t, mode+": messages", len(got["messages"].([]any)), told)
+		is(t, mode+": success", got["success"], true)
 	}
 }
 
@@ -395,10 +320,7 @@ func TestAnEditThatFails(t *testing.T) {
 	b := newBench(t)
 	path := b.made("a")
 	b.mesh.Fail = func() error { return fmt.Errorf("the disk is full") }
-	m := b.refuses(http.StatusServiceUnavailable, "PATCH", path, tree{"queue_all": true})[0]
-	if m.Code != admin.CodeFailed || !strings.Contains(m.Message, "disk is full") {
-		t.Errorf("it says %v", m)
-	}
+	b.wantRefused(503, "PATCH", path, tree{"queue_all": true}, mistake{Code: admin.CodeFailed, Message: "disk is full"})
 }
 
 // TestNearRoomNames: whoever mistypes the name of a room is told which one it may be.
@@ -408,8 +330,7 @@ func TestNearRoomNames(t *testing.T) {
 	for path, want := range map[string]string{
 		"/api/v1/rooms/tickts": `did you mean "tickets"?`, "/api/v1/rooms/tickts?zone=shop": `did you mean "tickets"?`, "/api/v1/rooms/else": `there is no room "else"`,
 	} {
-		ms := b.refuses(http.StatusNotFound, "GET", path, nil)
-		if len(ms) != 1 || !strings.HasSuffix(ms[0].Message, want) {
+		if ms := b.refuses(404, "GET", path, nil); len(ms) != 1 || !strings.HasSuffix(ms[0].Message, want) {
 			t.Errorf("%s: it says %v, want %s", path, ms, want)
 		}
 	}
