@@ -15,12 +15,10 @@ import (
 // TestAnalytics asks for the last hour, and for a part of it in steps.
 func TestAnalytics(t *testing.T) {
 	b := newBench(t)
-	code, got := b.ask("GET", "/api/v1/rooms/shop/analytics", "")
-	if code != 200 || got["room"] != b.room || got["step_seconds"] != 60.0 || !b.mesh.to.Equal(begin) || !b.mesh.from.Equal(begin.Add(-time.Hour)) {
-		t.Errorf("%d %v, asked for %v to %v", code, got, b.mesh.from, b.mesh.to)
-	}
-	if missing := got["missing"].([]any); len(missing) != 2 || missing[0] != "three" || missing[1] != "two" {
-		t.Errorf("missing are %v", missing)
+	const path = "/api/v1/rooms/shop/analytics"
+	got := b.wants("GET", path, "", 200, `"room":"`+b.room+`"`, `"step_seconds":60,`, `"missing":["three","two"]`)
+	if !b.mesh.to.Equal(begin) || !b.mesh.from.Equal(begin.Add(-time.Hour)) {
+		t.Errorf("asked for %v to %v", b.mesh.from, b.mesh.to)
 	}
 	points := got["points"].([]any)
 	first := points[0].(map[string]any)
@@ -31,9 +29,8 @@ func TestAnalytics(t *testing.T) {
 	if wait, _ := first["wait_p50_seconds"].(float64); wait < 58 || wait > 62 {
 		t.Errorf("the median wait is %v, want a minute", wait)
 	}
-	_, got = b.ask("GET", "/api/v1/rooms/shop/analytics?from=2026-07-01t16:00:00z&to=2026-07-01T17:30:00Z&step=5m", "")
-	points = got["points"].([]any)
-	if len(points) != 1 || points[0].(map[string]any)["minutes"] != 2.0 || points[0].(map[string]any)["new_users"] != 5.0 || b.mesh.to.Sub(b.mesh.from) != 90*time.Minute {
+	got = b.wants("GET", path+"?from=2026-07-01t16:00:00z&to=2026-07-01T17:30:00Z&step=5m", "", 200, `"minutes":2,`, `"new_users":5,`)
+	if len(got["points"].([]any)) != 1 || b.mesh.to.Sub(b.mesh.from) != 90*time.Minute {
 		t.Errorf("in steps of 5 minutes: %v", got)
 	}
 }
@@ -54,38 +51,28 @@ func TestAnalyticsAsATable(t *testing.T) {
 // TestAnalyticsThatAreRefused name the parameter, its value and what is allowed.
 func TestAnalyticsThatAreRefused(t *testing.T) {
 	b := newBench(t)
+	const path = "/api/v1/rooms/shop/analytics"
 	for _, c := range []struct{ query, says string }{
-		{"from=yesterday", `from: "yesterday" is not allowed: want a time in RFC 3339`},
-		{"to=1", `to: "1" is not allowed: want a time in RFC 3339`},
-		{"from=2026-06-30T17:59:00Z", `from: "2026-06-30T17:59:00Z" is not allowed: want a time from 1m to 24h before to, which is 2026-07-01T18:00:00Z`},
+		{"from=yesterday", `from: \"yesterday\" is not allowed: want a time in RFC 3339`},
+		{"to=1", `to: \"1\" is not allowed: want a time in RFC 3339`},
+		{"from=2026-06-30T17:59:00Z", `from: \"2026-06-30T17:59:00Z\" is not allowed: want a time from 1m to 24h before to, which is 2026-07-01T18:00:00Z`},
 		{"from=2026-07-01T18:00:00Z", "want a time from 1m to 24h before to"},
 		{"from=2026-07-01T18:01:00Z", "want a time from 1m to 24h before to"},
-		{"step=90s", `step: "90s" is not allowed: want whole minutes from 1m to 24h`},
+		{"step=90s", `step: \"90s\" is not allowed: want whole minutes from 1m to 24h`},
 		{"step=0", "want whole minutes"},
 		{"step=-1m", "want whole minutes"},
 		{"step=25h", "want whole minutes"},
 		{"step=x", "want whole minutes"},
-		{"format=xml", `format: "xml" is not allowed: want json or csv`},
+		{"format=xml", `format: \"xml\" is not allowed: want json or csv`},
 		{"since=1", "since: the query has no such parameter here"},
 		{"step=1m&step=2m", "it stands 2 times"},
 	} {
-		code, got := b.ask("GET", "/api/v1/rooms/shop/analytics?"+c.query, "")
-		mistake, _ := got["errors"].([]any)[0].(map[string]any)
-		if text, _ := mistake["message"].(string); code != 400 || !strings.Contains(text, c.says) {
-			t.Errorf("%s: %d %v, want %q", c.query, code, got, c.says)
-		}
+		b.wants("GET", path+"?"+c.query, "", 400, c.says)
 	}
-	if code, _ := b.ask("GET", "/api/v1/rooms/none/analytics", ""); code != 404 {
-		t.Errorf("a room that is not there: %d, want 404", code)
+	b.wants("GET", "/api/v1/rooms/none/analytics", "", 404)
+	for _, ok := range []string{"from=2026-06-30T18:00:00Z", "from=2026-07-01T17:59:00Z", "step=24h", "step=1440m", "format=json"} {
+		b.wants("GET", path+"?"+ok, "", 200)
 	}
 	b.mesh.err = errors.New("the node is not running")
-	if code, _ := b.ask("GET", "/api/v1/rooms/shop/analytics", ""); code != 503 {
-		t.Errorf("a node that stops: %d, want 503", code)
-	}
-	for _, ok := range []string{"from=2026-06-30T18:00:00Z", "from=2026-07-01T17:59:00Z", "step=24h", "step=1440m", "format=json"} {
-		b.mesh.err = nil
-		if code, got := b.ask("GET", "/api/v1/rooms/shop/analytics?"+ok, ""); code != 200 {
-			t.Errorf("%s: %d %v", ok, code, got)
-		}
-	}
+	b.wants("GET", path, "", 503)
 }

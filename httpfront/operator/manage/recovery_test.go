@@ -1,7 +1,7 @@
 package manage
 
 import (
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -18,29 +18,20 @@ func TestARecoveryIsTold(t *testing.T) {
 		{Node: crdt.NodeID{8}.String(), Name: "twins", State: "down", Rooms: []dashboard.DownRoom{}},
 		{Node: crdt.NodeID{9}.String(), Name: "twins", State: "down", Rooms: []dashboard.DownRoom{}},
 	}
-	if code, got := b.ask("POST", "/api/v1/nodes/twins/declare_dead", `{"gone_for_good":true}`); code != 409 || !strings.Contains(got["errors"].([]any)[0].(map[string]any)["message"].(string), crdt.NodeID{9}.String()) {
-		t.Errorf("two nodes that are down have the name: %d %v", code, got)
-	}
+	b.wants("POST", "/api/v1/nodes/twins/declare_dead", `{"gone_for_good":true}`, 409, crdt.NodeID{9}.String())
 	at := begin.Add(33500 * time.Millisecond)
-	b.mesh.down[0].State, b.mesh.down[0].UsableAt, b.mesh.down[0].Message = "recovering", &at, "recovering two's 102 of 240 capacity: usable in 34 s"
-	b.mesh.down[0].Rooms = []dashboard.DownRoom{{Room: b.room, Name: "shop", Capacity: dashboard.Amount{Places: 102}, Minted: dashboard.Amount{Places: 240}}}
-	for _, ask := range [][3]string{{"POST", "declare_dead", `{"gone_for_good":true}`}, {"GET", "recovery", ""}} {
-		code, got := b.ask(ask[0], "/api/v1/nodes/two/"+ask[1], ask[2])
-		rooms, _ := got["rooms"].([]any)
-		if code != 200 || got["node"] != old.String() || got["state"] != "recovering" || got["usable_in_seconds"] != 34.0 || len(rooms) != 1 ||
-			rooms[0].(map[string]any)["capacity"].(map[string]any)["places"] != 102.0 {
-			t.Errorf("%s: %d %v", ask[1], code, got)
-		}
-	}
-	if len(b.mesh.dead) != 1 || b.mesh.dead[0] != old {
+	d := &b.mesh.down[0]
+	d.State, d.UsableAt, d.Message = "recovering", &at, "recovering two's 102 of 240 capacity: usable in 34 s"
+	d.Rooms = []dashboard.DownRoom{{Room: b.room, Name: "shop", Capacity: dashboard.Amount{Places: 102}, Minted: dashboard.Amount{Places: 240}}}
+	told := []string{`"node":"` + old.String() + `"`, `"rooms":[{"approximate":false,"capacity":{"per_minute":0,"places":102},`,
+		`"sessions":0}],"state":"recovering"`, `"usable_in_seconds":34}`}
+	b.wants("POST", "/api/v1/nodes/two/declare_dead", `{"gone_for_good":true}`, 200, told...)
+	b.wants("GET", "/api/v1/nodes/two/recovery", "", 200, told...)
+	if !slices.Equal(b.mesh.dead, []crdt.NodeID{old}) {
 		t.Errorf("declared dead: %v, want the one that is down", b.mesh.dead)
 	}
 	b.mesh.down = nil
-	if _, got := b.ask("GET", "/api/v1/nodes/"+old.String()+"/recovery", ""); got["state"] != Usable || got["usable_in_seconds"] != 0.0 {
-		t.Errorf("once it is over: %v", got)
-	}
-	b.mesh.unrecovered = true
-	if _, got := b.ask("GET", "/api/v1/nodes/"+old.String()+"/recovery", ""); got["state"] != "waiting" {
-		t.Errorf("before anybody has recovered it: %v", got)
-	}
+	b.wants("GET", "/api/v1/nodes/"+old.String()+"/recovery", "", 200, `"state":"`+Usable+`"`, `"usable_in_seconds":0}`)
+	b.mesh.unrecovered = true // nobody has recovered it yet
+	b.wants("GET", "/api/v1/nodes/"+old.String()+"/recovery", "", 200, `"state":"waiting"`)
 }

@@ -18,36 +18,25 @@ func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
 		o, here, peers := newMesh()
 		there := peers.nodes[transport.PeerID{2}]
 		gone := crdt.NodeID{3}
-		down := func(places int64) []node.Down {
-			return []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: []node.DownRoom{
-				{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}},
-			}}}
-		}
 		run(t, o)
 		time.Sleep(time.Minute)
 		if n := peers.called(); n != 0 {
 			t.Fatalf("%d calls while all run and nobody looks", n)
 		}
 		for n, places := range map[*fakeNode]int64{here: 140, there: -38} {
-			n.mu.Lock()
-			n.down = down(places)
-			n.mu.Unlock()
+			rooms := []node.DownRoom{{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}}}
+			n.change(func() { n.down = []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: rooms}} })
 		}
-		says := func() string {
+		wants := func(when, message string) {
+			t.Helper()
 			s := here.Status()
-			all := o.Down(&s, time.Now())
-			if len(all) != 1 {
-				t.Fatalf("down: %+v", all)
+			if all := o.Down(&s, time.Now()); len(all) != 1 || !strings.HasPrefix(all[0].Message, message) {
+				t.Errorf("%s: down are %+v, want %q", when, all, message)
 			}
-			return all[0].Message
 		}
-		if got := says(); !strings.HasPrefix(got, "b2 is down: about 140 of 240 capacity unusable;") {
-			t.Errorf("before the other has said: %s", got)
-		}
+		wants("before the other has said", "b2 is down: about 140 of 240 capacity unusable;")
 		time.Sleep(2 * downAsk)
-		if got := says(); !strings.HasPrefix(got, "b2 is down: 102 of 240 capacity unusable;") {
-			t.Errorf("after it has: %s", got)
-		}
+		wants("after it has", "b2 is down: 102 of 240 capacity unusable;")
 		if d := o.Snapshot(time.Now()).Down; len(d) != 1 || d[0].Rooms[0].Capacity.Places != 102 || d[0].Order != "b2" {
 			t.Errorf("the snapshot has %+v", d)
 		}

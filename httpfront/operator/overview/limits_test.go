@@ -87,9 +87,7 @@ func TestLimitsOverTheMesh(t *testing.T) {
 			t.Errorf("memory there %+v, want %+v", got, want)
 		}
 
-		here.mu.Lock()
-		here.status.Peers[0].State = "failed"
-		here.mu.Unlock()
+		here.change(func() { here.status.Peers[0].State = "failed" })
 		if l := o.Snapshot(time.Now()).Limits[1]; l.Nodes != 1 || l.Keys.Sum != 30 || l.Limited.Most != 2 {
 			t.Errorf("without the node that failed: %+v", l)
 		}
@@ -102,45 +100,24 @@ func TestKeysForgottenLately(t *testing.T) {
 		o, here, _ := newMesh()
 		here.status.Limits = node.LimitsStatus{MemoryBytes: 1 << 20, Replaced: 40}
 		run(t, o)
-		lately := func() uint64 {
+		lately := func(when string, want uint64) {
 			t.Helper()
-			text, err := o.Answer() // as others hear it
-			if err != nil {
-				t.Fatal(err)
+			told := must(DecodeReport(must(o.Answer()))).LimitMemory // as others hear it
+			own := o.Snapshot(time.Now()).Nodes[0].Limits
+			if told.Lately != want || own.ReplacedLately != want || own.Replaced != told.Replaced {
+				t.Errorf("%s it shows %+v and tells others %+v, want %d", when, own, told, want)
 			}
-			r, err := DecodeReport(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if own := o.Snapshot(time.Now()).Nodes[0].Limits; own.ReplacedLately != r.LimitMemory.Lately || own.Replaced != r.LimitMemory.Replaced {
-				t.Errorf("it shows %+v and tells others %+v", own, r.LimitMemory)
-			}
-			return r.LimitMemory.Lately
 		}
 		synctest.Wait()
-		if n := lately(); n != 0 {
-			t.Errorf("%d of before anybody looked", n)
-		}
-		here.mu.Lock()
-		here.status.Limits.Replaced = 45
-		here.mu.Unlock()
-		if n := lately(); n != 5 {
-			t.Errorf("%d at once, want 5", n)
-		}
+		lately("before anybody looked", 0)
+		here.change(func() { here.status.Limits.Replaced = 45 })
+		lately("at once", 5)
 		time.Sleep(4 * time.Minute)
-		if n := lately(); n != 5 {
-			t.Errorf("%d after four minutes, want 5", n)
-		}
+		lately("after four minutes", 5)
 		time.Sleep(time.Minute + time.Second)
-		if n := lately(); n != 0 {
-			t.Errorf("%d after more than five minutes, want none", n)
-		}
-		here.mu.Lock()
-		here.status.Limits.Replaced = 0 // all rules were deleted, and there is a new one
-		here.mu.Unlock()
-		if n := lately(); n != 0 {
-			t.Errorf("%d where counting began anew", n)
-		}
+		lately("after more than five minutes", 0)
+		here.change(func() { here.status.Limits.Replaced = 0 })
+		lately("where all rules were deleted, and there is a new one", 0)
 	})
 }
 

@@ -1,9 +1,10 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"math"
+	"fmt"
 	"reflect"
 	"sync"
 	"testing"
@@ -28,6 +29,13 @@ type fakeNode struct {
 	view   *room.View
 	set    *catalog.Catalog
 	down   []node.Down
+}
+
+// change changes what the node says.
+func (n *fakeNode) change(how func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	how()
 }
 
 func (n *fakeNode) Down() []node.Down {
@@ -89,11 +97,7 @@ func (p *fakePeers) Members() (all []transport.Peer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for id, n := range p.nodes {
-		state := p.state[id]
-		if state == 0 {
-			state = transport.Alive
-		}
-		all = append(all, transport.Peer{ID: id, Site: n.status.Site, State: state})
+		all = append(all, transport.Peer{ID: id, Site: n.status.Site, State: cmp.Or(p.state[id], transport.Alive)})
 	}
 	return all
 }
@@ -143,11 +147,10 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 		if want := []dashboard.Refused{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}; !reflect.DeepEqual(s.Refused, want) {
 			t.Errorf("left out: %+v, want %+v", s.Refused, want)
 		}
-		wait := int64(180) // nine are before it, at three in a minute
 		want := dashboard.Room{
 			ID: shop.String(), Name: "shop", Zone: "default", Routes: []dashboard.Route{{Host: "shop.example", Path: "/"}},
 			Policy: "escrow", QueueingMethod: "fifo", Active: 40, Waiting: 9, AdmittedPerMinute: 12, TotalActiveUsers: 100, NewUsersPerMinute: 60,
-			WaitSeconds: &wait,
+			WaitSeconds: new(int64(180)), // nine are before it, at three in a minute
 			Rights: &dashboard.Rights{
 				Minted: dashboard.Amount{Places: 100, Rate: 60}, Minter: crdt.NodeID{1}.String(),
 				Held: dashboard.Amount{Places: 100, Rate: 40}, Free: dashboard.Amount{Places: 90, Rate: 8}, InUse: 10, Borrowed: 2,
@@ -186,9 +189,7 @@ func TestANodeThatFails(t *testing.T) {
 		peers.mu.Lock()
 		peers.state[transport.PeerID{2}] = transport.Failed
 		peers.mu.Unlock()
-		here.mu.Lock()
-		here.status.Peers[0].State = "failed"
-		here.mu.Unlock()
+		here.change(func() { here.status.Peers[0].State = "failed" })
 		at := time.Now()
 		for range 3 {
 			o.Snapshot(time.Now())
@@ -229,8 +230,7 @@ func TestARoomInDetail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, here, _ := newMesh()
 		run(t, o)
-		total := 10
-		here.view.Settings.Events = []room.Event{{Name: "sale", Start: time.Unix(2000, 0), End: time.Unix(3000, 0), PrequeueStart: time.Unix(1000, 0), TotalActiveUsers: &total, NewUsersPerMinute: &total}}
+		here.view.Settings.Events = []room.Event{{Name: "sale", Start: time.Unix(2000, 0), End: time.Unix(3000, 0), PrequeueStart: time.Unix(1000, 0), TotalActiveUsers: new(10), NewUsersPerMinute: new(10)}}
 		here.view.Event = room.EventState{Name: "sale", Prequeueing: true, Start: time.Unix(2000, 0)}
 		o.Snapshot(time.Now())
 		now := time.Now()
@@ -238,16 +238,15 @@ func TestARoomInDetail(t *testing.T) {
 		if !ok {
 			t.Fatal("there is no room")
 		}
-		cursor, prequeue := time.Unix(600, 0).UTC(), time.Unix(1000, 0).UTC()
 		want := dashboard.Detail{
 			ID: shop.String(), Time: now, Settings: dashboard.Settings{TotalActiveUsers: 100, NewUsersPerMinute: 60}, SessionSeconds: d.SessionSeconds,
 			Buckets: []dashboard.Bucket{{Arrived: time.Unix(540, 0).UTC(), Seconds: 60, Waiting: 4}, {Arrived: time.Unix(660, 0).UTC(), Seconds: 60, Waiting: 5}},
-			Cursor:  &cursor,
+			Cursor:  new(time.Unix(600, 0).UTC()),
 			Sites: []dashboard.SiteShare{
 				{Site: "a", Active: 30, Waiting: 9, Counter: here.status.Node, Rights: &dashboard.Rights{Held: dashboard.Amount{Places: 60, Rate: 20}, Free: dashboard.Amount{Places: 55, Rate: 4}, InUse: 5, Borrowed: 1}},
 				{Site: "b", Active: 10, Frozen: true, Counter: crdt.NodeID{2}.String(), Rights: &dashboard.Rights{Held: dashboard.Amount{Places: 40, Rate: 20}, Free: dashboard.Amount{Places: 35, Rate: 4}, InUse: 5, Borrowed: 1}},
 			},
-			Events: []dashboard.Event{{Name: "sale", Prequeueing: true, PrequeueStart: &prequeue, Start: time.Unix(2000, 0).UTC(), End: time.Unix(3000, 0).UTC(), TotalActiveUsers: 10, NewUsersPerMinute: 10}},
+			Events: []dashboard.Event{{Name: "sale", Prequeueing: true, PrequeueStart: new(time.Unix(1000, 0).UTC()), Start: time.Unix(2000, 0).UTC(), End: time.Unix(3000, 0).UTC(), TotalActiveUsers: 10, NewUsersPerMinute: 10}},
 		}
 		if !reflect.DeepEqual(d, want) {
 			t.Errorf("room\n%+v, want\n%+v", d, want)
@@ -268,49 +267,36 @@ func TestHistoryIsWhereItWas(t *testing.T) {
 		{At: begin.Add(2 * time.Minute), Minutes: 1},
 	}
 	h := historyOf(points, time.Minute, begin, begin.Add(3*time.Minute), 30*time.Second)
-	nan := math.NaN()
-	for name, c := range map[string]struct {
-		got  dashboard.Series
-		want []float64
-	}{
-		"active":   {h.Active, []float64{nan, nan, 2, 2, nan, nan}},
-		"waiting":  {h.Waiting, []float64{nan, nan, 3, 3, nan, nan}},
-		"admitted": {h.AdmittedPerMinute, []float64{nan, nan, 7, 7, nan, nan}},
-		"limit":    {h.TotalActiveUsers, []float64{nan, nan, 9, 9, nan, nan}},
-		"rate":     {h.NewUsersPerMinute, []float64{nan, nan, 8, 8, nan, nan}},
-	} {
-		same := len(c.got) == len(c.want)
-		for i := 0; same && i < len(c.want); i++ {
-			same = c.got[i] == c.want[i] || math.IsNaN(c.got[i]) && math.IsNaN(c.want[i])
-		}
-		if !same {
-			t.Errorf("%s is %v, want %v", name, c.got, c.want)
-		}
+	got := fmt.Sprintf("active %v, waiting %v, admitted %v, limit %v, rate %v", h.Active, h.Waiting, h.AdmittedPerMinute, h.TotalActiveUsers, h.NewUsersPerMinute)
+	want := "active [NaN NaN 2 2 NaN NaN], waiting [NaN NaN 3 3 NaN NaN], admitted [NaN NaN 7 7 NaN NaN], " +
+		"limit [NaN NaN 9 9 NaN NaN], rate [NaN NaN 8 8 NaN NaN]"
+	if got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 }
 
 // FuzzReport reads what other nodes may send.
 func FuzzReport(f *testing.F) {
 	s := newNode(1, "a", 60).Status()
-	whole, err := ReportOf(&s, "192.0.2.1:7946").Encode()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(whole)
+	f.Add(must(ReportOf(&s, "192.0.2.1:7946").Encode()))
 	f.Add([]byte{1, 0x80})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := DecodeReport(b)
 		if err != nil {
 			return
 		}
-		again, err := r.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if next, err := DecodeReport(again); err != nil || !reflect.DeepEqual(next, r) {
+		if next, err := DecodeReport(must(r.Encode())); err != nil || !reflect.DeepEqual(next, r) {
 			t.Errorf("read %+v, %v, of %+v", next, err, r)
 		}
 	})
+}
+
+// must is for the steps of a test that are not what it is about.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 // run runs o until the test ends.

@@ -10,43 +10,35 @@ import (
 func TestPreviewsAreKeptForAWhile(t *testing.T) {
 	var p Previews
 	now := time.Now()
-	show := func(path string) (int, string) {
+	keep := func(template string, at time.Time) (path string) {
+		t.Helper()
+		path, err := p.Keep(template, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	wants := func(what, path string, code int, says string) {
+		t.Helper()
 		w := httptest.NewRecorder()
 		p.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-		if w.Code == 200 && w.Header().Get("Content-Security-Policy") == "" {
-			t.Errorf("%s is shown without a policy", path)
+		if w.Code != code || !strings.Contains(w.Body.String(), says) {
+			t.Errorf("%s: %d %s, want %d and %q", what, w.Code, w.Body, code, says)
 		}
-		return w.Code, w.Body.String()
+		if w.Code == 200 && w.Header().Get("Content-Security-Policy") == "" {
+			t.Errorf("%s is shown without a policy", what)
+		}
 	}
 	if _, err := p.Keep("{{> x}}", now); err == nil {
 		t.Error("a template that does not compile is kept")
 	}
-	first, err := p.Keep("<p>{{waitTime}} minutes", now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code, body := show(first + "?waitTime=7"); code != 200 || !strings.Contains(body, "7 minutes") {
-		t.Errorf("a preview: %d %s", code, body)
-	}
-	if code, body := show(first + "?colour=red"); code != 400 || !strings.Contains(body, "colour") {
-		t.Errorf("an unknown parameter: %d %s", code, body)
-	}
-	if code, body := show(PreviewsPath + "x"); code != 404 || !strings.Contains(body, "an hour") {
-		t.Errorf("no preview: %d %s", code, body)
-	}
+	first := keep("<p>{{waitTime}} minutes", now)
+	wants("a preview", first+"?waitTime=7", 200, "7 minutes")
+	wants("an unknown parameter", first+"?colour=red", 400, "colour")
+	wants("no preview", PreviewsPath+"x", 404, "an hour")
 	for range previewsMax {
-		if _, err := p.Keep("<p>more", now); err != nil {
-			t.Fatal(err)
-		}
+		keep("<p>more", now)
 	}
-	if code, _ := show(first); code != 404 {
-		t.Errorf("the oldest of too many: %d", code)
-	}
-	old, err := p.Keep("<p>old", now.Add(-2*previewsKept))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if code, _ := show(old); code != 404 {
-		t.Errorf("one that is too old: %d", code)
-	}
+	wants("the oldest of too many", first, 404, "")
+	wants("one that is too old", keep("<p>old", now.Add(-2*previewsKept)), 404, "")
 }
