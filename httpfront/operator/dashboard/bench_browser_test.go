@@ -49,9 +49,7 @@ func TestBrowserBench(t *testing.T) {
 	}
 	mesh := wellAndBusy()
 	mesh.moving = true
-	s := serve(t, mesh, nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
+	s, b := sitDown(t, mesh)
 	b.Before(measuring)
 	b.Do(browsertest.Call(performance.Enable, performance.EnableParams{}), chromedp.Navigate("about:blank"))
 	blank := b.memory()

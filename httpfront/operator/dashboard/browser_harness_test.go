@@ -27,11 +27,18 @@ func newTab(t *testing.T, browser context.Context) *tab {
 	return b
 }
 
-// look opens a view of the dashboard of a mesh in a browser, for somebody who may change things.
-func look(t *testing.T, mesh *fakeMesh, view string) (*stage, *tab) {
+// sitDown is somebody at a browser who may change things.
+func sitDown(t *testing.T, mesh *fakeMesh) (*stage, *tab) {
 	t.Helper()
 	s, b := serve(t, mesh, nil), newTab(t, newBrowser(t))
 	b.signedIn(someToken)
+	return s, b
+}
+
+// look opens a view of the dashboard of a mesh in a browser, for somebody who may change things.
+func look(t *testing.T, mesh *fakeMesh, view string) (*stage, *tab) {
+	t.Helper()
+	s, b := sitDown(t, mesh)
 	b.open(s, view)
 	return s, b
 }

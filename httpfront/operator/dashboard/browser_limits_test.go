@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/ropeline/ropeline/httpfront/browsertest"
@@ -20,14 +21,8 @@ func TestBrowserShowsLimits(t *testing.T) {
 	}
 	wants := func(name string, want ...string) {
 		t.Helper()
-		got := cells(name)
-		if len(got) != len(want) {
-			t.Fatalf("%s has %q, want %q", name, got, want)
-		}
-		for i := range want {
-			if got[i] != want[i] {
-				t.Errorf("%s has %q, want %q", name, got[i], want[i])
-			}
+		if got := cells(name); !slices.Equal(got, want) {
+			t.Errorf("%s has\n%q, want\n%q", name, got, want)
 		}
 	}
 	wants("logins", "1", "Quiet", `logins|http.request.uri.path eq "/login" and http.request.method eq "POST"`, "5 in 1 min|by ip.src", "block|for 10 min", "the mesh",

@@ -57,15 +57,12 @@ func troubled() *fakeMesh {
 // wellAndBusy is a mesh of many rooms in which all is as it should be.
 func wellAndBusy() *fakeMesh {
 	f := newFakeMesh(1, 200, 12)
-	f.change(func(f *fakeMesh) {
-		id := f.snap.Rooms[0].ID
-		d := f.details[id]
-		at := time.Now().Truncate(time.Hour)
+	at := time.Now().Truncate(time.Hour)
+	f.changeDetail(f.snap.Rooms[0].ID, func(d *Detail) {
 		d.Events = []Event{
 			{ID: "event-1", Name: "Spring sale", Shuffle: true, PrequeueStart: new(at.Add(20 * time.Hour)), Start: at.Add(21 * time.Hour), End: at.Add(27 * time.Hour), TotalActiveUsers: 5000, NewUsersPerMinute: 900},
 			{ID: "event-2", Name: "Members first", Start: at.Add(-time.Hour), End: at.Add(time.Hour), Active: true},
 		}
-		f.details[id] = d
 	})
 	return f
 }

@@ -23,19 +23,15 @@ func TestBrowserModelIsTheMesh(t *testing.T) {
 	}
 	var all []followed
 	rapid.Check(t, func(t *rapid.T) {
-		first, deltas, last := drawCourse(t).events(t)
+		first, deltas, last := drawCourse(t).events()
 		all = append(all, followed{first, last, deltas})
 	})
-	in, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
 	got := browsertest.See[[]json.RawMessage](b.Tab, fmt.Sprintf(`import('./model.js').then(({Model, meshKeys}) => %s.map(({First, Deltas}) => {
 		const model = new Model(meshKeys)
 		model.snapshot(First)
 		for (const d of Deltas) model.delta(d)
 		return model.whole()
-	}))`, in))
+	}))`, must(json.Marshal(all))))
 	if len(got) != len(all) || len(all) < 50 {
 		t.Fatalf("%d of %d courses came back", len(got), len(all))
 	}
@@ -49,12 +45,10 @@ func TestBrowserModelIsTheMesh(t *testing.T) {
 // TestBrowserAsksNobodyElse watches the network through all views, and tries what the
 // policy forbids.
 func TestBrowserAsksNobodyElse(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 12, 4), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
+	s, b := sitDown(t, newFakeMesh(1, 12, 4))
 	var asked []string
 	b.Do(browsertest.Call(network.Enable, network.EnableParams{}))
-	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/limits", "#/mesh", "#/nodes"} {
+	for _, view := range []string{"", "#/rooms/" + s.room(), "#/limits", "#/mesh", "#/nodes"} {
 		b.open(s, view)
 		if strings.Contains(view, "rooms") {
 			b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
@@ -222,11 +216,9 @@ func TestBrowserByKeyboard(t *testing.T) {
 
 // TestBrowserMovesNothing for those whom movement makes ill; for others it does little.
 func TestBrowserMovesNothing(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 12, 4), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
+	s, b := sitDown(t, newFakeMesh(1, 12, 4))
 	b.Likes("prefers-reduced-motion", "reduce")
-	for _, view := range []string{"", "#/rooms/" + s.mesh.snap.Rooms[0].ID, "#/mesh"} {
+	for _, view := range []string{"", "#/rooms/" + s.room(), "#/mesh"} {
 		b.open(s, view)
 		if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n != 0 {
 			t.Errorf("%q: %d things move", view, n)
@@ -272,14 +264,12 @@ func TestBrowserDrawsEveryRow(t *testing.T) {
 // TestBrowserLetsGoOfPages that were left: a browser keeps them for who goes back, and has
 // six connections to one node for all of them.
 func TestBrowserLetsGoOfPages(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 12, 4), nil)
-	b := newTab(t, newBrowser(t))
-	b.signedIn(someToken)
+	s, b := sitDown(t, newFakeMesh(1, 12, 4))
 	for range 7 {
 		b.open(s, "#/nodes")
 		b.Shows("#live", "Live from fra-1")
 	}
-	b.open(s, "#/rooms/"+s.mesh.snap.Rooms[0].ID)
+	b.open(s, "#/rooms/"+s.room())
 	b.Awaits("document.querySelectorAll('.plot canvas').length === 2")
 	b.Run("setTimeout(() => history.go(-2))") // after its own answer, which is lost with the page
 	b.Shows("main", "Nodes")

@@ -53,34 +53,16 @@ func drawCourse(t *rapid.T) course {
 
 // events returns the snapshot of the first state, what leads from each to the next, and
 // the snapshot of the last, all as they are sent.
-func (c course) events(t rapid.TB) (first json.RawMessage, deltas []json.RawMessage, last json.RawMessage) {
-	t.Helper()
-	encode := func(v any, err error) json.RawMessage {
-		b, ok := v.([]byte)
-		if err == nil && !ok {
-			b, err = json.Marshal(v)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return b
-	}
-	var before document
-	for i, s := range c {
-		d, err := cut(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			first = encode(d.whole())
-		} else {
-			change, _ := d.since(before)
-			deltas = append(deltas, encode(change, nil))
-		}
+func (c course) events() (first json.RawMessage, deltas []json.RawMessage, last json.RawMessage) {
+	before := must(cut(c[0]))
+	first = must(before.whole())
+	for _, s := range c[1:] {
+		d := must(cut(s))
+		change, _ := d.since(before)
+		deltas = append(deltas, must(json.Marshal(change)))
 		before = d
-		last = encode(d.whole())
 	}
-	return first, deltas, last
+	return first, deltas, must(before.whole())
 }
 
 // asMaps decodes a document, with its lists by key.
@@ -137,7 +119,7 @@ func apply(t rapid.TB, all map[string]any, b []byte) {
 // TestDeltasGiveTheSnapshot: who follows knows what who comes now is told.
 func TestDeltasGiveTheSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		first, deltas, last := drawCourse(t).events(t)
+		first, deltas, last := drawCourse(t).events()
 		all := asMaps(t, first)
 		for _, d := range deltas {
 			apply(t, all, d)
@@ -150,14 +132,7 @@ func TestDeltasGiveTheSnapshot(t *testing.T) {
 
 func TestDeltaOfNothing(t *testing.T) {
 	mesh := newFakeMesh(1, 5, 3)
-	one, err := cut(mesh.Snapshot(time.Unix(1, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := cut(mesh.Snapshot(time.Unix(2, 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	one, two := must(cut(mesh.Snapshot(time.Unix(1, 0)))), must(cut(mesh.Snapshot(time.Unix(2, 0))))
 	if d, any := two.since(one); any {
 		t.Errorf("nothing but the time is other, and it tells %+v", d)
 	}

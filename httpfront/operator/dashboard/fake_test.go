@@ -163,6 +163,15 @@ func (f *fakeMesh) change(how func(*fakeMesh)) {
 	how(f)
 }
 
+// changeDetail changes what is shown of one room.
+func (f *fakeMesh) changeDetail(room string, how func(*Detail)) {
+	f.change(func(f *fakeMesh) {
+		d := f.details[room]
+		how(&d)
+		f.details[room] = d
+	})
+}
+
 // moveLocked changes every room and every time.
 func (f *fakeMesh) moveLocked() {
 	f.snap.Rooms, f.snap.Nodes = slices.Clone(f.snap.Rooms), slices.Clone(f.snap.Nodes)

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -68,30 +69,27 @@ func (a *fakeAPI) serve(ctx *fasthttp.RequestCtx, note func(edit)) {
 	answer(ctx, e.Body)
 }
 
+// merge sets what a body has of something.
+func merge(body map[string]any, into any) []problem {
+	b, err := json.Marshal(body)
+	if err == nil {
+		err = json.Unmarshal(b, into)
+	}
+	if err != nil {
+		return []problem{{Message: err.Error()}}
+	}
+	return nil
+}
+
 func patchRoom(r *Room, body map[string]any) (wrong []problem) {
-	limit := func(field string, to *int64) {
-		v, ok := body[field]
-		if !ok {
-			return
-		}
-		n, isNumber := v.(float64)
-		if !isNumber || n < 1 || n > 2147483647 {
+	for _, field := range []string{"total_active_users", "new_users_per_minute"} {
+		v, there := body[field]
+		if n, _ := v.(float64); there && (n < 1 || n > math.MaxInt32) {
 			wrong = append(wrong, problem{field, fmt.Sprint(v), "1 to 2147483647", fmt.Sprintf("%s is %v; allowed is 1 to 2,147,483,647", field, v)})
-			return
 		}
-		*to = int64(n)
-	}
-	next := *r
-	limit("total_active_users", &next.TotalActiveUsers)
-	limit("new_users_per_minute", &next.NewUsersPerMinute)
-	if v, ok := body["queue_all"].(bool); ok {
-		next.QueueAll = v
-	}
-	if v, ok := body["suspended"].(bool); ok {
-		next.Suspended = v
 	}
 	if len(wrong) == 0 {
-		*r = next
+		wrong = merge(body, r)
 	}
 	return wrong
 }
@@ -100,25 +98,19 @@ func (f *fakeMesh) patchEventLocked(room, id string, e edit) []problem {
 	d := f.details[room]
 	d.Events = slices.Clone(d.Events)
 	i := slices.IndexFunc(d.Events, func(ev Event) bool { return ev.ID == id })
-	next := Event{ID: fmt.Sprintf("event-%d", len(d.Events)+1)}
-	if i >= 0 {
-		next = d.Events[i]
+	if i < 0 {
+		i = len(d.Events)
+		d.Events = append(d.Events, Event{ID: fmt.Sprintf("event-%d", i+1)})
 	}
-	b, err := json.Marshal(e.Body)
-	if err == nil {
-		err = json.Unmarshal(b, &next)
+	next := &d.Events[i]
+	if wrong := merge(e.Body, next); wrong != nil {
+		return wrong
 	}
 	switch {
-	case err != nil:
-		return []problem{{Message: err.Error()}}
 	case e.Method == "DELETE":
 		d.Events = slices.Delete(d.Events, i, i+1)
 	case !next.End.After(next.Start):
 		return []problem{{Field: "event_end_time", Message: "event_end_time is not after event_start_time"}}
-	case i >= 0:
-		d.Events[i] = next
-	default:
-		d.Events = append(d.Events, next)
 	}
 	f.details[room] = d
 	return nil

@@ -3,7 +3,7 @@ package dashboard
 import (
 	"bufio"
 	"context"
-	"encoding/json"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -37,16 +37,17 @@ const (
 
 func serve(t *testing.T, mesh *fakeMesh, set func(*pace)) *stage {
 	t.Helper()
-	return serveOn(t, listen(t), mesh, set)
+	return serveOn(t, listen(), mesh, set)
 }
 
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
+
+// must is for the steps of a test that are not what it is about.
+func must[T any](v T, err error) T {
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	return ln
+	return v
 }
 
 // tight is a listener whose connections hold little of what nobody reads.
@@ -66,10 +67,7 @@ func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*pace)) *st
 	t.Helper()
 	s := &stage{t: t, mesh: mesh, tokens: map[string][]scope{someToken: {looks, write}}, heads: map[string][]string{}}
 	cfg := Config{Source: mesh, Authorize: func(token string) bool { return s.may(token, looks) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
-	var err error
-	if s.Handler, err = New(cfg); err != nil {
-		t.Fatal(err)
-	}
+	s.Handler = must(New(cfg))
 	if set != nil {
 		set(&s.pace)
 	}
@@ -126,57 +124,73 @@ func (s *stage) allow(token string, scopes ...scope) {
 func (s *stage) edited() []edit {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]edit(nil), s.edits...)
+	return slices.Clone(s.edits)
 }
 
 func (s *stage) url(path string) string { return "http://" + s.addr + path }
 
+// room is the id of the first room.
+func (s *stage) room() string { return s.mesh.snap.Rooms[0].ID }
+
 // get asks with a token, and leaves the body to the test.
 func (s *stage) get(path string, head ...string) *http.Response {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.url(path), nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := must(http.NewRequestWithContext(s.t.Context(), "GET", s.url(path), nil))
 	req.Header.Set("Authorization", "Bearer "+someToken)
 	for i := 0; i < len(head); i += 2 {
 		req.Header.Set(head[i], head[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	resp := must(client.Do(req))
 	s.t.Cleanup(func() { resp.Body.Close() })
 	return resp
 }
 
-// sse is one event of a stream.
-type sse struct {
-	name string // "" for a comment
-	data json.RawMessage
+// follower reads a stream.
+type follower struct {
+	t     *testing.T
+	head  http.Header
+	body  io.Closer
+	lines *bufio.Scanner
 }
 
-// reading returns what reads one event after the other; false is the end.
-func reading(t *testing.T, resp *http.Response) func() (sse, bool) {
-	t.Helper()
+func (s *stage) follow(path string) *follower {
+	s.t.Helper()
+	resp := s.get(path)
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 16<<20)
-	return func() (sse, bool) {
-		var e sse
-		for lines.Scan() {
-			line := lines.Text()
-			if name, ok := strings.CutPrefix(line, "event: "); ok {
-				e.name = name
-			}
-			if data, ok := strings.CutPrefix(line, "data: "); ok {
-				e.data = json.RawMessage(data)
-			}
-			if line == "" {
-				return e, true
-			}
+	return &follower{s.t, resp.Header, resp.Body, lines}
+}
+
+// next returns the next event that is no comment; "" is the end.
+func (f *follower) next() (name, data string) {
+	for f.lines.Scan() {
+		switch line := f.lines.Text(); {
+		case strings.HasPrefix(line, "event: "):
+			name = strings.TrimPrefix(line, "event: ")
+		case strings.HasPrefix(line, "data: "):
+			data = strings.TrimPrefix(line, "data: ")
+		case line == "" && name != "":
+			return name, data
 		}
-		return e, false
+	}
+	return "", ""
+}
+
+// want returns what the next event tells, which has to have that name.
+func (f *follower) want(name string) string {
+	f.t.Helper()
+	got, data := f.next()
+	if got != name {
+		f.t.Fatalf("there comes %q %s, want %s", got, data, name)
+	}
+	return data
+}
+
+func (f *follower) wantEnd() {
+	f.t.Helper()
+	if name, data := f.next(); name != "" {
+		f.t.Errorf("after the end comes %s %s", name, data)
 	}
 }
 

@@ -5,83 +5,60 @@ import (
 	"io"
 	"net"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// read returns the next event that is no comment.
-func read(t *testing.T, next func() (sse, bool)) sse {
-	t.Helper()
-	for {
-		e, ok := next()
-		if !ok {
-			t.Fatal("the stream has ended")
-		}
-		if e.name != "" {
-			return e
-		}
-	}
-}
+// quick tells of changes, and looks whether readers may go on, every 10 ms.
+func quick(p *pace) { p.interval, p.heartbeat = 10*time.Millisecond, 10*time.Millisecond }
 
 func TestWatchTellsWhatChanged(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) { p.interval = 10 * time.Millisecond })
-	resp := s.get("/api/v1/watch")
-	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("the stream is %q, cached %q", got, resp.Header.Get("Cache-Control"))
+	s := serve(t, newFakeMesh(1, 3, 2), quick)
+	f := s.follow("/api/v1/watch")
+	if got := f.head.Get("Content-Type"); got != "text/event-stream" || f.head.Get("Cache-Control") != "no-store" {
+		t.Errorf("the stream is %q, cached %q", got, f.head.Get("Cache-Control"))
 	}
-	next := reading(t, resp)
-	first := read(t, next)
+	first := f.want("snapshot")
 	var all Snapshot
-	if err := json.Unmarshal(first.data, &all); err != nil || first.name != "snapshot" || len(all.Rooms) != 3 || len(all.Nodes) != 2 {
-		t.Fatalf("first comes %s %s: %v", first.name, first.data, err)
+	if err := json.Unmarshal([]byte(first), &all); err != nil || len(all.Rooms) != 3 || len(all.Nodes) != 2 {
+		t.Fatalf("first comes %s: %v", first, err)
 	}
-	id := s.mesh.snap.Rooms[1].ID
 	s.mesh.change(func(f *fakeMesh) { f.snap.Rooms[1].Waiting = 4711 })
-	second := read(t, next)
+	second := f.want("delta")
 	var d delta
-	if err := json.Unmarshal(second.data, &d); err != nil || second.name != "delta" {
-		t.Fatalf("then comes %s %s: %v", second.name, second.data, err)
+	if err := json.Unmarshal([]byte(second), &d); err != nil {
+		t.Fatalf("then comes %s: %v", second, err)
 	}
 	set := d.Lists["rooms"].Set
-	if len(d.Lists) != 1 || len(set) != 1 || len(set[0]) != 2 || string(set[0]["id"]) != `"`+id+`"` || string(set[0]["waiting"]) != "4711" {
-		t.Errorf("one field changed, and it tells %s", second.data)
+	if len(d.Lists) != 1 || len(set) != 1 || len(set[0]) != 2 || string(set[0]["id"]) != `"`+s.mesh.snap.Rooms[1].ID+`"` || string(set[0]["waiting"]) != "4711" {
+		t.Errorf("one field changed, and it tells %s", second)
 	}
 	s.mesh.change(func(f *fakeMesh) { f.snap.Rooms = f.snap.Rooms[:1] })
-	if third := read(t, next); !strings.Contains(string(third.data), `"gone":[`) {
-		t.Errorf("two rooms are gone, and it tells %s", third.data)
+	if third := f.want("delta"); !strings.Contains(third, `"gone":[`) {
+		t.Errorf("two rooms are gone, and it tells %s", third)
 	}
 }
 
 func TestWatchOfARoomEndsWithIt(t *testing.T) {
-	mesh := newFakeMesh(1, 3, 2)
-	s := serve(t, mesh, func(p *pace) { p.interval = 10 * time.Millisecond })
-	id := mesh.snap.Rooms[0].ID
-	next := reading(t, s.get("/api/v1/rooms/"+id+"/watch"))
+	s := serve(t, newFakeMesh(1, 3, 2), quick)
+	id := s.room()
+	f := s.follow("/api/v1/rooms/" + id + "/watch")
 	var d Detail
-	if e := read(t, next); json.Unmarshal(e.data, &d) != nil || d.ID != id || len(d.Sites) != 4 || len(d.Buckets) == 0 {
-		t.Errorf("got %s %s", e.name, e.data)
+	if first := f.want("snapshot"); json.Unmarshal([]byte(first), &d) != nil || d.ID != id || len(d.Sites) != 4 || len(d.Buckets) == 0 {
+		t.Errorf("got %s", first)
 	}
-	mesh.change(func(f *fakeMesh) {
-		d := f.details[id]
-		d.Cursor = nil
-		f.details[id] = d
-	})
-	if e := read(t, next); e.name != "delta" || !strings.Contains(string(e.data), `"cursor":null`) {
-		t.Errorf("the cursor is gone, and it tells %s %s", e.name, e.data)
+	s.mesh.changeDetail(id, func(d *Detail) { d.Cursor = nil })
+	if second := f.want("delta"); !strings.Contains(second, `"cursor":null`) {
+		t.Errorf("the cursor is gone, and it tells %s", second)
 	}
-	mesh.change(func(f *fakeMesh) { delete(f.details, id) })
-	if e := read(t, next); e.name != "gone" {
-		t.Errorf("the room is gone, and it tells %s %s", e.name, e.data)
-	}
-	if e, ok := next(); ok {
-		t.Errorf("after its end comes %v", e)
-	}
+	s.mesh.change(func(f *fakeMesh) { delete(f.details, id) })
+	f.want("gone")
+	f.wantEnd()
 }
 
 func TestWatchNeedsAToken(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) { p.interval = 10 * time.Millisecond; p.heartbeat = 10 * time.Millisecond })
+	s := serve(t, newFakeMesh(1, 3, 2), quick)
 	for _, path := range []string{"/api/v1/watch", "/api/v1/rooms/x/watch", "/api/v1/rooms/x/history"} {
 		for _, token := range []string{"Bearer wrong", "Bearer ", "Basic " + someToken} {
 			resp := s.get(path, "Authorization", token)
@@ -90,38 +67,35 @@ func TestWatchNeedsAToken(t *testing.T) {
 			}
 		}
 	}
-	next := reading(t, s.get("/api/v1/watch"))
-	read(t, next)
+	f := s.follow("/api/v1/watch")
+	f.want("snapshot")
 	s.allow(someToken)
-	if e := read(t, next); e.name != "revoked" {
-		t.Errorf("the token is good no more, and it tells %s", e.name)
-	}
-	if e, ok := next(); ok {
-		t.Errorf("after its end comes %v", e)
-	}
+	f.want("revoked")
+	f.wantEnd()
 }
 
 func TestWatchHasSoManyReaders(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) { p.readers = 2; p.heartbeat = 10 * time.Millisecond })
-	one, two := s.get("/api/v1/watch"), s.get("/api/v1/rooms/"+s.mesh.snap.Rooms[0].ID+"/watch")
-	read(t, reading(t, one))
-	read(t, reading(t, two))
+	s := serve(t, newFakeMesh(1, 3, 2), func(p *pace) {
+		quick(p)
+		p.readers = 2
+	})
+	one, two := s.follow("/api/v1/watch"), s.follow("/api/v1/rooms/"+s.room()+"/watch")
+	one.want("snapshot")
+	two.want("snapshot")
 	three := s.get("/api/v1/watch")
-	if b := body(t, three); three.StatusCode != 503 || three.Header.Get("Retry-After") == "" || !strings.Contains(string(b), "2 others") {
+	if b := body(three); three.StatusCode != 503 || three.Header.Get("Retry-After") == "" || !strings.Contains(string(b), "2 others") {
 		t.Errorf("one too many gets %s %s", three.Status, b)
 	}
-	one.Body.Close()
+	one.body.Close()
 	waitFor(t, "a reader who left to make room", func() bool { return s.get("/api/v1/watch").StatusCode == 200 })
 }
 
 func TestWatchEndsWithRun(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 3, 2), nil)
-	next := reading(t, s.get("/api/v1/watch"))
-	read(t, next)
+	f := s.follow("/api/v1/watch")
+	f.want("snapshot")
 	s.stop()
-	if e, ok := next(); ok {
-		t.Errorf("after the end comes %v", e)
-	}
+	f.wantEnd()
 	if resp := s.get("/api/v1/watch"); resp.StatusCode != 503 {
 		t.Errorf("who comes then gets %s", resp.Status)
 	}
@@ -130,28 +104,20 @@ func TestWatchEndsWithRun(t *testing.T) {
 func TestNobodyIsAskedWhileNobodyLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mesh := newFakeMesh(1, 3, 2)
-		h, err := New(Config{Source: mesh, Authorize: func(string) bool { return true }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := must(New(Config{Source: mesh, Authorize: func(string) bool { return true }}))
 		go func() { _ = h.Run(t.Context()) }()
-		time.Sleep(time.Minute + 500*time.Millisecond)
-		if n := mesh.timesAsked(); n != 0 {
-			t.Errorf("asked %d times", n)
+		asked := func(what string, after time.Duration, want int) {
+			t.Helper()
+			time.Sleep(after)
+			if n := mesh.timesAsked(); n != want {
+				t.Errorf("%s it was asked %d times, want %d", what, n, want)
+			}
 		}
-		hub, err := h.enter("")
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Second)
-		if n := mesh.timesAsked(); n != 10 {
-			t.Errorf("asked %d times in ten seconds", n)
-		}
+		asked("before anybody looks", time.Minute+500*time.Millisecond, 0)
+		hub := must(h.enter(""))
+		asked("in ten seconds", 10*time.Second, 10)
 		h.leave("", hub)
-		time.Sleep(time.Minute)
-		if n := mesh.timesAsked(); n != 10 {
-			t.Errorf("asked %d times, some after the last reader left", n)
-		}
+		asked("after the last reader left", time.Minute, 10)
 	})
 }
 
@@ -171,52 +137,42 @@ func newStream(t *testing.T, mesh *fakeMesh) (*stream, func()) {
 	}, refresh
 }
 
-// whole reads one event, however small the pieces are in which it is read.
-func whole(t *testing.T, s *stream) string {
+// wantEvent reads one event, however small the pieces are in which it is read, and fails where it begins otherwise.
+func wantEvent(t *testing.T, s *stream, begins string) {
 	t.Helper()
 	var text strings.Builder
 	for p := make([]byte, 1000); !strings.HasSuffix(text.String(), "\n\n"); {
-		n, err := s.Read(p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text.Write(p[:n])
+		text.Write(p[:must(s.Read(p))])
 	}
-	return text.String()
+	if !strings.HasPrefix(text.String(), begins) {
+		t.Fatalf("there comes %.40q, want %.40q", text.String(), begins)
+	}
 }
 
 func TestSlowReaderGetsTheNewestState(t *testing.T) {
 	mesh := newFakeMesh(1, 20, 2)
 	mesh.moving = true
 	s, refresh := newStream(t, mesh)
-	if e := whole(t, s); !strings.HasPrefix(e, "event: snapshot\n") {
-		t.Fatalf("first comes %.40s", e)
-	}
+	wantEvent(t, s, "event: snapshot\n")
 	refresh()
-	if e := whole(t, s); !strings.HasPrefix(e, "event: delta\n") {
-		t.Errorf("one change later comes %.40s", e)
-	}
+	wantEvent(t, s, "event: delta\n")
 	for range 100 {
 		refresh()
 	}
-	want := string(s.hub.current.Load().snapshot)
-	if e := whole(t, s); e != want {
-		t.Errorf("a hundred changes later comes %.40s, and not the newest snapshot", e)
-	}
+	wantEvent(t, s, string(s.hub.current.Load().snapshot))
 	refresh()
-	if e := whole(t, s); !strings.HasPrefix(e, "event: delta\n") {
-		t.Errorf("then comes %.40s", e)
-	}
+	wantEvent(t, s, "event: delta\n")
 }
 
 func TestHeartbeatWhileNothingChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, refresh := newStream(t, newFakeMesh(1, 2, 2))
-		whole(t, s)
+		wantEvent(t, s, "event: snapshot\n")
 		begun := time.Now()
 		refresh() // nothing but the time is other
-		if e := whole(t, s); !strings.HasPrefix(e, ":") || time.Since(begun) != 5*time.Second {
-			t.Errorf("after %v comes %q", time.Since(begun), e)
+		wantEvent(t, s, ":")
+		if after := time.Since(begun); after != 5*time.Second {
+			t.Errorf("it comes after %v", after)
 		}
 	})
 }
@@ -225,18 +181,13 @@ func TestHeartbeatWhileNothingChanges(t *testing.T) {
 func TestSlowConnectionIsDropped(t *testing.T) {
 	mesh := newFakeMesh(1, 400, 12)
 	mesh.moving = true
-	s := serveOn(t, tight{listen(t)}, mesh, func(p *pace) { p.interval = time.Millisecond; p.write = 50 * time.Millisecond })
-	conn, err := net.Dial("tcp", s.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := serveOn(t, tight{listen()}, mesh, func(p *pace) { p.interval, p.write = time.Millisecond, 50*time.Millisecond })
+	conn := must(net.Dial("tcp", s.addr)).(*net.TCPConn)
 	defer conn.Close()
-	if err := conn.(*net.TCPConn).SetReadBuffer(tightBuffer); err != nil {
+	if err := conn.SetReadBuffer(tightBuffer); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Write([]byte("GET /api/v1/watch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + someToken + "\r\n\r\n")); err != nil {
-		t.Fatal(err)
-	}
+	must(io.WriteString(conn, "GET /api/v1/watch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+someToken+"\r\n\r\n"))
 	const ok = "HTTP/1.1 200 OK"
 	begun := make([]byte, len(ok))
 	if _, err := io.ReadFull(conn, begun); err != nil || string(begun) != ok {
@@ -251,12 +202,11 @@ func TestSlowConnectionIsDropped(t *testing.T) {
 
 // TestReaderOutlivesTheWriteTimeoutOfItsServer, within which all of an answer has to be sent.
 func TestReaderOutlivesTheWriteTimeoutOfItsServer(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 2, 2), func(p *pace) { p.interval = 20 * time.Millisecond })
-	next := reading(t, s.get("/api/v1/watch"))
-	read(t, next)
-	var waiting atomic.Int64
+	s := serve(t, newFakeMesh(1, 2, 2), quick)
+	f := s.follow("/api/v1/watch")
+	f.want("snapshot")
 	for begun := time.Now(); time.Since(begun) < 2*writeTimeout; {
-		s.mesh.change(func(f *fakeMesh) { f.snap.Rooms[0].Waiting = waiting.Add(1) })
-		read(t, next)
+		s.mesh.change(func(f *fakeMesh) { f.snap.Rooms[0].Waiting++ })
+		f.want("delta")
 	}
 }
