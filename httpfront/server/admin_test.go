@@ -29,6 +29,7 @@ func TestAdminIsNotForEverybody(t *testing.T) {
 		{Admin{Listen: "a.example:9080"}, "needs tokens"},
 		{Admin{Listen: ":9080", TokenFile: "t"}, "needs TLS"},
 		{Admin{Listen: ":9080", Token: "0123456789abcdef"}, "needs TLS"},
+		{Admin{Listen: ":9080", CertFile: "c", KeyFile: "k"}, "needs tokens"},
 		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c"}, "belong together"},
 		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c", KeyFile: "k"}, ""},
 		{Admin{Listen: "127.0.0.1:9080", TokenFile: "t"}, ""},
