@@ -50,19 +50,14 @@ func meet(t *testing.T, zone string) *nodes {
 		n.token = os.Getenv("ROPELINE_SDK_TOKEN")
 	}
 	if ca := os.Getenv("ROPELINE_SDK_CA"); ca != "" {
-		pem, err := os.ReadFile(ca)
 		pool := x509.NewCertPool()
-		if err != nil || !pool.AppendCertsFromPEM(pem) {
-			t.Fatalf("ROPELINE_SDK_CA: no certificates in %s (%v)", ca, err)
+		if !pool.AppendCertsFromPEM(must(os.ReadFile(ca))) {
+			t.Fatalf("ROPELINE_SDK_CA: no certificates in %s", ca)
 		}
 		n.http = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	}
 	for one := range strings.SplitSeq(given, ",") {
-		u, err := url.Parse(strings.TrimSpace(one))
-		if err != nil || u.Host == "" {
-			t.Fatalf("ROPELINE_SDK_URLS: %q is no address", one)
-		}
-		n.urls = append(n.urls, u)
+		n.urls = append(n.urls, must(url.Parse(strings.TrimSpace(one))))
 	}
 	n.base = n.urls[0].String() + "/client/v4"
 	t.Cleanup(n.clean)
@@ -74,10 +69,7 @@ func (n *nodes) serve() string {
 	mesh := &admintest.Mesh{States: func(crdt.RoomID) (admin.RoomState, bool) {
 		return admin.RoomState{Status: "queueing", Waiting: 90, Active: 200, Wait: 61 * time.Second}, true
 	}}
-	var err error
-	if n.api, err = admin.New(admin.Config{Mesh: mesh}); err != nil {
-		n.Fatal(err)
-	}
+	n.api = must(admin.New(admin.Config{Mesh: mesh}))
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.Header.Get("Authorization") != "Bearer "+n.token {
@@ -143,112 +135,67 @@ func (n *nodes) client() *http.Client { return &http.Client{Transport: n} }
 
 // settle waits until all nodes show the same.
 func (n *nodes) settle() error {
-	if len(n.urls) == 1 {
-		return nil
-	}
-	deadline, begun := time.NewTimer(10*time.Second), time.Now()
-	defer deadline.Stop()
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	for {
-		var seen []string
+	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		seen := map[string]bool{}
 		for _, u := range n.urls {
-			all, err := n.all(u)
-			if err != nil {
-				return err
-			}
-			if !slices.Contains(seen, all) {
-				seen = append(seen, all)
-			}
+			seen[n.all(u)] = true
 		}
-		if len(seen) == 1 {
+		switch {
+		case len(seen) == 1:
 			n.Logf("all nodes show it after %v", time.Since(begun).Round(time.Millisecond))
 			return nil
-		}
-		select {
-		case <-deadline.C:
-			return fmt.Errorf("after 10 s the nodes show %d different things:\n%s", len(seen), strings.Join(seen, "\n"))
-		case <-again.C:
+		case time.Since(begun) > 10*time.Second:
+			return fmt.Errorf("after 10 s the nodes show %d different things: %v", len(seen), seen)
 		}
 	}
 }
 
 // all returns all that a node shows of the zone.
-func (n *nodes) all(u *url.URL) (string, error) {
-	at := "/client/v4/zones/" + n.zone + "/waiting_rooms"
-	list, err := n.get(u, at)
-	if err != nil {
-		return "", err
+func (n *nodes) all(u *url.URL) string {
+	all := n.plain(http.MethodGet, u, "/settings")
+	for _, id := range n.ids(u) {
+		all += id + n.plain(http.MethodGet, u, "/"+id) + n.plain(http.MethodGet, u, "/"+id+"/events") + n.plain(http.MethodGet, u, "/"+id+"/rules")
 	}
-	settings, err := n.get(u, at+"/settings")
-	if err != nil {
-		return "", err
-	}
-	var rooms struct{ Result []struct{ ID string } }
-	if err := json.Unmarshal([]byte(list), &rooms); err != nil {
-		return "", err
-	}
-	all := list + settings
-	for _, r := range rooms.Result {
-		for _, below := range []string{"/events", "/rules"} {
-			more, err := n.get(u, at+"/"+r.ID+below)
-			if err != nil {
-				return "", err
-			}
-			all += more
-		}
-	}
-	return all, nil
+	return all
 }
 
-func (n *nodes) get(u *url.URL, path string) (string, error) { return n.plain(http.MethodGet, u, path) }
-
-// plain sends a request without an SDK.
-func (n *nodes) plain(method string, u *url.URL, path string) (string, error) {
-	r, err := http.NewRequest(method, u.String()+path, nil)
-	if err != nil {
-		return "", err
+// ids returns those of the rooms that a node shows of the zone.
+func (n *nodes) ids(u *url.URL) (ids []string) {
+	var rooms struct{ Result []struct{ ID string } }
+	if err := json.Unmarshal([]byte(n.plain(http.MethodGet, u, "")), &rooms); err != nil {
+		n.Fatal(err)
 	}
+	for _, r := range rooms.Result {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// plain sends a request about the rooms of the zone without an SDK, and returns what is answered.
+func (n *nodes) plain(method string, u *url.URL, path string) string {
+	r := must(http.NewRequest(method, u.String()+"/client/v4/zones/"+n.zone+"/waiting_rooms"+path, nil))
 	r.Header.Set("Authorization", "Bearer "+n.token)
-	resp, err := n.http.RoundTrip(r)
-	if err != nil {
-		return "", err
-	}
+	resp := must(n.http.RoundTrip(r))
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	return string(body), err
+	return string(must(io.ReadAll(resp.Body)))
 }
 
-// clean deletes the rooms of the test from real nodes.
+// clean deletes the rooms of the test, for real nodes to be as they were.
 func (n *nodes) clean() {
-	if n.api != nil {
-		return
+	for _, id := range n.ids(n.urls[0]) {
+		n.plain(http.MethodDelete, n.urls[0], "/"+id)
 	}
-	at := "/client/v4/zones/" + n.zone + "/waiting_rooms"
-	list, err := n.get(n.urls[0], at)
-	var rooms struct{ Result []struct{ ID string } }
-	if err == nil {
-		err = json.Unmarshal([]byte(list), &rooms)
-	}
-	for _, r := range rooms.Result {
-		if _, failed := n.plain(http.MethodDelete, n.urls[0], at+"/"+r.ID); failed != nil {
-			err = failed
-		}
-	}
-	if err != nil {
-		n.Errorf("rooms of the test are left in the zone %s: %v", n.zone, err)
+	if left := n.ids(n.urls[0]); len(left) > 0 {
+		n.Errorf("rooms of the test are left in the zone %s: %v", n.zone, left)
 	}
 }
 
-// must returns a value, and ends the test if there is an error.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
+// must is for calls that have to go well.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
 	}
+	return v
 }
 
 // want fails where two values differ.
@@ -256,5 +203,31 @@ func want[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s: %v, want %v", what, got, want)
+	}
+}
+
+// fields are some of what the API has an SDK show.
+type fields map[string]any
+
+// shows fails where what an SDK has made of an answer has other fields, by the names of the API.
+func shows(t *testing.T, what string, answer any, want fields) {
+	t.Helper()
+	var got fields
+	if err := json.Unmarshal(must(json.Marshal(answer)), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, v := range want {
+		if fmt.Sprint(got[name]) != fmt.Sprint(v) {
+			t.Errorf("%s: %s is %v, want %v", what, name, got[name], v)
+		}
+	}
+}
+
+// changed is what a room is changed to by each SDK.
+func (n *nodes) changed() fields {
+	return fields{
+		"description": "changed", "queueing_method": "random", "queueing_status_code": 429, "json_response_enabled": true, "enabled_origin_commands": []string{"revoke"},
+		"additional_routes": []any{map[string]any{"host": "also." + n.zone + ".example", "path": "/"}}, "custom_page_html": "<p>{{waitTime}}",
+		"default_template_language": "de-DE", "turnstile_mode": "off", "turnstile_action": "log", "cookie_suffix": "x",
 	}
 }

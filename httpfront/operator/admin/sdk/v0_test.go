@@ -1,6 +1,7 @@
 package sdk
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -17,19 +18,16 @@ type v0 struct {
 
 func newV0(t *testing.T) *v0 {
 	n := meet(t, "v0")
-	api, err := cloudflare.NewWithAPIToken(n.token, cloudflare.BaseURL(n.base), cloudflare.HTTPClient(n.client()), cloudflare.UsingRateLimit(1000), cloudflare.UsingRetryPolicy(0, 0, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	api := must(cloudflare.NewWithAPIToken(n.token, cloudflare.BaseURL(n.base), cloudflare.HTTPClient(n.client()),
+		cloudflare.UsingRateLimit(1000), cloudflare.UsingRetryPolicy(0, 0, 0)))
 	return &v0{n, api, cloudflare.ZoneIdentifier(n.zone)}
 }
 
 // made makes a room.
 func (v *v0) made(name string) cloudflare.WaitingRoom {
-	v.Helper()
 	return *must(v.api.CreateWaitingRoom(v.Context(), v.zone.Identifier, cloudflare.WaitingRoom{
 		Name: name, Host: name + "." + v.zone.Identifier + ".example", Path: "/shop", TotalActiveUsers: 20, NewUsersPerMinute: 10, SessionDuration: 7,
-	}))(v.T)
+	}))
 }
 
 func TestV0(t *testing.T) {
@@ -45,13 +43,10 @@ func TestV0(t *testing.T) {
 func (v *v0) rooms() {
 	t, ctx, zone := v.T, v.Context(), v.zone.Identifier
 	made := v.made("tickets")
-	want(t, "made", made.QueueingStatusCode, 200)
-	want(t, "made", made.SessionDuration, 7)
-	want(t, "made", made.QueueingMethod, "fifo")
+	shows(t, "made", made, fields{"queueing_status_code": 200, "session_duration": 7, "queueing_method": "fifo"})
 	v.made("shop")
-	list := must(v.api.ListWaitingRooms(ctx, zone))(t)
-	want(t, "listed", len(list), 2)
-	got := must(v.api.WaitingRoom(ctx, zone, made.ID))(t)
+	want(t, "listed", len(must(v.api.ListWaitingRooms(ctx, zone))), 2)
+	got := must(v.api.WaitingRoom(ctx, zone, made.ID))
 	want(t, "read", got.Name, "tickets")
 	want(t, "read", got.CreatedOn.Equal(made.CreatedOn), true)
 
@@ -65,31 +60,23 @@ func (v *v0) rooms() {
 		func() (cloudflare.WaitingRoom, error) { return v.api.WaitingRoom(ctx, zone, made.ID) },
 		func() (cloudflare.WaitingRoom, error) { return v.api.ChangeWaitingRoom(ctx, zone, made.ID, got) },
 	} {
-		now := must(change())(t)
-		want(t, "changed", now.Description, "changed")
-		want(t, "changed", now.QueueingMethod, "random")
-		want(t, "changed", now.TotalActiveUsers, 30)
-		want(t, "changed", now.AdditionalRoutes[0].Host, "also."+zone+".example")
+		now := must(change())
+		shows(t, "changed", now, v.changed())
+		shows(t, "changed", now, fields{"total_active_users": 30})
 		want(t, "changed", *now.CookieAttributes, cloudflare.WaitingRoomCookieAttributes{Samesite: "lax", Secure: "always"})
-		want(t, "changed", strings.Join(now.EnabledOriginCommands, ","), "revoke")
-		want(t, "changed", now.JsonResponseEnabled, true)
-		want(t, "changed", now.QueueingStatusCode, 429)
-		want(t, "changed", now.CustomPageHTML+now.DefaultTemplateLanguage+now.TurnstileMode, "<p>{{waitTime}}de-DEoff")
 	}
-	status := must(v.api.WaitingRoomStatus(ctx, zone, made.ID))(t)
+	status := must(v.api.WaitingRoomStatus(ctx, zone, made.ID))
 	if !strings.Contains(" not_queueing queueing event_prequeueing suspended ", " "+status.Status+" ") {
 		t.Errorf("the status is %q", status.Status)
 	}
 	if v.nodes.api != nil {
 		want(t, "status", status, cloudflare.WaitingRoomStatus{Status: "queueing", EstimatedQueuedUsers: 90, EstimatedTotalActiveUsers: 200, MaxEstimatedTimeMinutes: 2})
 	}
-	preview := must(v.api.WaitingRoomPagePreview(ctx, zone, "<p>{{waitTime}}"))(t)
+	preview := must(v.api.WaitingRoomPagePreview(ctx, zone, "<p>{{waitTime}}"))
 	if !strings.HasPrefix(preview.PreviewURL, "http") {
 		t.Errorf("the preview is at %q", preview.PreviewURL)
 	}
-	if err := v.api.DeleteWaitingRoom(ctx, zone, made.ID); err != nil {
-		t.Fatal(err)
-	}
+	want(t, "deleted", v.api.DeleteWaitingRoom(ctx, zone, made.ID), nil)
 	_, err := v.api.WaitingRoom(ctx, zone, made.ID)
 	if _, gone := errors.AsType[*cloudflare.NotFoundError](err); !gone {
 		t.Errorf("the room is deleted, and asked for it says %v", err)
@@ -102,36 +89,25 @@ func (v *v0) events() {
 	prequeue := begin.Add(-time.Hour)
 	made := must(v.api.CreateWaitingRoomEvent(ctx, zone, room, cloudflare.WaitingRoomEvent{
 		Name: "sale", EventStartTime: begin, EventEndTime: begin.Add(time.Hour), PrequeueStartTime: &prequeue, ShuffleAtEventStart: true, TotalActiveUsers: 5, NewUsersPerMinute: 4,
-	}))(t)
-	want(t, "listed", len(must(v.api.ListWaitingRoomEvents(ctx, zone, room))(t)), 1)
-	got := must(v.api.WaitingRoomEvent(ctx, zone, room, made.ID))(t)
+	}))
+	want(t, "listed", len(must(v.api.ListWaitingRoomEvents(ctx, zone, room))), 1)
+	got := must(v.api.WaitingRoomEvent(ctx, zone, room, made.ID))
 	want(t, "read", got.PrequeueStartTime.Equal(prequeue), true)
 	want(t, "read", got.SessionDuration, 0)
-	details := must(v.api.WaitingRoomEventPreview(ctx, zone, room, made.ID))(t)
-	want(t, "details", details.SessionDuration, 7)
-	want(t, "details", details.QueueingMethod, "fifo")
-	want(t, "details", details.TotalActiveUsers, 5)
-	for i, change := range []func(string, cloudflare.WaitingRoomEvent) (cloudflare.WaitingRoomEvent, error){
-		func(id string, e cloudflare.WaitingRoomEvent) (cloudflare.WaitingRoomEvent, error) {
-			return v.api.UpdateWaitingRoomEvent(ctx, zone, id, e)
-		},
-		func(id string, e cloudflare.WaitingRoomEvent) (cloudflare.WaitingRoomEvent, error) {
-			return v.api.ChangeWaitingRoomEvent(ctx, zone, id, e)
-		},
+	details := must(v.api.WaitingRoomEventPreview(ctx, zone, room, made.ID))
+	shows(t, "details", details, fields{"session_duration": 7, "queueing_method": "fifo", "total_active_users": 5})
+	for i, change := range []func(context.Context, string, string, cloudflare.WaitingRoomEvent) (cloudflare.WaitingRoomEvent, error){
+		v.api.UpdateWaitingRoomEvent, v.api.ChangeWaitingRoomEvent,
 	} {
 		got.SessionDuration, got.QueueingMethod, got.Suspended = 3+i, "random", true
-		now := must(change(room, got))(t)
-		want(t, "changed", now.SessionDuration, 3+i)
-		want(t, "changed", now.QueueingMethod, "random")
-		want(t, "changed", must(v.api.WaitingRoomEvent(ctx, zone, room, made.ID))(t).SessionDuration, 3+i)
+		shows(t, "changed", must(change(ctx, zone, room, got)), fields{"session_duration": 3 + i, "queueing_method": "random"})
+		want(t, "changed", must(v.api.WaitingRoomEvent(ctx, zone, room, made.ID)).SessionDuration, 3+i)
 	}
-	if at := must(v.api.WaitingRoom(ctx, zone, room))(t).NextEventStartTime; at != nil {
+	if at := must(v.api.WaitingRoom(ctx, zone, room)).NextEventStartTime; at != nil {
 		t.Errorf("the only event is suspended, and the next is at %v", at)
 	}
-	if err := v.api.DeleteWaitingRoomEvent(ctx, zone, room, made.ID); err != nil {
-		t.Fatal(err)
-	}
-	want(t, "deleted", len(must(v.api.ListWaitingRoomEvents(ctx, zone, room))(t)), 0)
+	want(t, "deleted", v.api.DeleteWaitingRoomEvent(ctx, zone, room, made.ID), nil)
+	want(t, "deleted", len(must(v.api.ListWaitingRoomEvents(ctx, zone, room))), 0)
 }
 
 func (v *v0) rules() {
@@ -146,29 +122,27 @@ func (v *v0) rules() {
 		}
 		return all
 	}
-	all := must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: []cloudflare.WaitingRoomRule{rule("a"), rule("b")}}))(t)
+	all := must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: []cloudflare.WaitingRoomRule{rule("a"), rule("b")}}))
 	want(t, "replaced", hosts(all), "ab")
-	all = must(v.api.CreateWaitingRoomRule(ctx, v.zone, cloudflare.CreateWaitingRoomRuleParams{WaitingRoomID: room, Rule: rule("c")}))(t)
+	all = must(v.api.CreateWaitingRoomRule(ctx, v.zone, cloudflare.CreateWaitingRoomRuleParams{WaitingRoomID: room, Rule: rule("c")}))
 	want(t, "added", hosts(all), "abc")
 	changed := all[1]
 	changed.Description, changed.Enabled = "why", cloudflare.BoolPtr(false)
-	all = must(v.api.UpdateWaitingRoomRule(ctx, v.zone, cloudflare.UpdateWaitingRoomRuleParams{WaitingRoomID: room, Rule: changed}))(t)
-	want(t, "changed", all[1].Description, "why")
-	want(t, "changed", *all[1].Enabled, false)
-	want(t, "changed", all[1].Version, "2")
-	all = must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: all}))(t)
+	all = must(v.api.UpdateWaitingRoomRule(ctx, v.zone, cloudflare.UpdateWaitingRoomRuleParams{WaitingRoomID: room, Rule: changed}))
+	shows(t, "changed", all[1], fields{"description": "why", "enabled": false, "version": "2"})
+	all = must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: all}))
 	want(t, "sent back", all[1].Version, "2")
-	all = must(v.api.DeleteWaitingRoomRule(ctx, v.zone, cloudflare.DeleteWaitingRoomRuleParams{WaitingRoomID: room, RuleID: all[0].ID}))(t)
+	all = must(v.api.DeleteWaitingRoomRule(ctx, v.zone, cloudflare.DeleteWaitingRoomRuleParams{WaitingRoomID: room, RuleID: all[0].ID}))
 	want(t, "deleted", hosts(all), "bc")
-	want(t, "read", hosts(must(v.api.ListWaitingRoomRules(ctx, v.zone, cloudflare.ListWaitingRoomRuleParams{WaitingRoomID: room}))(t)), "bc")
+	want(t, "read", hosts(must(v.api.ListWaitingRoomRules(ctx, v.zone, cloudflare.ListWaitingRoomRuleParams{WaitingRoomID: room}))), "bc")
 }
 
 func (v *v0) settings() {
 	t, ctx := v.T, v.Context()
-	want(t, "settings", must(v.api.GetWaitingRoomSettings(ctx, v.zone))(t).SearchEngineCrawlerBypass, false)
-	want(t, "patched", must(v.api.PatchWaitingRoomSettings(ctx, v.zone, cloudflare.PatchWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(true)}))(t).SearchEngineCrawlerBypass, true)
-	want(t, "read", must(v.api.GetWaitingRoomSettings(ctx, v.zone))(t).SearchEngineCrawlerBypass, true)
-	want(t, "replaced", must(v.api.UpdateWaitingRoomSettings(ctx, v.zone, cloudflare.UpdateWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(false)}))(t).SearchEngineCrawlerBypass, false)
+	want(t, "settings", must(v.api.GetWaitingRoomSettings(ctx, v.zone)).SearchEngineCrawlerBypass, false)
+	want(t, "patched", must(v.api.PatchWaitingRoomSettings(ctx, v.zone, cloudflare.PatchWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(true)})).SearchEngineCrawlerBypass, true)
+	want(t, "read", must(v.api.GetWaitingRoomSettings(ctx, v.zone)).SearchEngineCrawlerBypass, true)
+	want(t, "replaced", must(v.api.UpdateWaitingRoomSettings(ctx, v.zone, cloudflare.UpdateWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(false)})).SearchEngineCrawlerBypass, false)
 }
 
 // refusals come to whoever asks through the SDK as well.

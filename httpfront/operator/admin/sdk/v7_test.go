@@ -33,8 +33,7 @@ func (v *v7) query(name string) rooms.QueryParam {
 }
 
 func (v *v7) made(name string) *rooms.WaitingRoom {
-	v.Helper()
-	return must(v.api.WaitingRooms.New(v.ctx, rooms.WaitingRoomNewParams{ZoneID: cloudflare.F(v.zone), Query: v.query(name)}))(v.T)
+	return must(v.api.WaitingRooms.New(v.ctx, rooms.WaitingRoomNewParams{ZoneID: cloudflare.F(v.zone), Query: v.query(name)}))
 }
 
 func TestV7(t *testing.T) {
@@ -49,12 +48,10 @@ func TestV7(t *testing.T) {
 }
 
 func (v *v7) rooms() {
-	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms
+	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms
 	made := v.made("tickets")
-	want(t, "made", made.QueueingStatusCode, rooms.WaitingRoomQueueingStatusCode200)
-	want(t, "made", made.SessionDuration, 7)
-	want(t, "made", made.Path, "/")
-	got := must(all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	shows(t, "made", made, fields{"queueing_status_code": 200, "session_duration": 7, "path": "/"})
+	got := must(all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone}))
 	want(t, "read", got.Name, "tickets")
 	want(t, "read", got.CreatedOn.Equal(made.CreatedOn), true)
 
@@ -66,45 +63,38 @@ func (v *v7) rooms() {
 	next.JsonResponseEnabled, next.QueueingStatusCode, next.QueueAll = cloudflare.F(true), cloudflare.F(rooms.QueryQueueingStatusCode429), cloudflare.F(true)
 	next.CustomPageHTML, next.DefaultTemplateLanguage = cloudflare.F("<p>{{waitTime}}"), cloudflare.F(rooms.QueryDefaultTemplateLanguageDeDe)
 	next.TurnstileMode, next.TurnstileAction = cloudflare.F(rooms.QueryTurnstileModeOff), cloudflare.F(rooms.QueryTurnstileActionLog)
+	get := func() (*rooms.WaitingRoom, error) {
+		return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone})
+	}
 	for i, change := range []func() (*rooms.WaitingRoom, error){
 		func() (*rooms.WaitingRoom, error) {
-			return all.Update(ctx, made.ID, rooms.WaitingRoomUpdateParams{ZoneID: cloudflare.F(v.zone), Query: next})
+			return all.Update(ctx, made.ID, rooms.WaitingRoomUpdateParams{ZoneID: zone, Query: next})
 		},
+		get,
 		func() (*rooms.WaitingRoom, error) {
-			return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)})
+			return all.Edit(ctx, made.ID, rooms.WaitingRoomEditParams{ZoneID: zone, Query: v.query("tickets")})
 		},
-		func() (*rooms.WaitingRoom, error) {
-			return all.Edit(ctx, made.ID, rooms.WaitingRoomEditParams{ZoneID: cloudflare.F(v.zone), Query: v.query("tickets")})
-		},
-		func() (*rooms.WaitingRoom, error) {
-			return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)})
-		},
+		get,
 	} {
-		now := must(change())(t)
-		want(t, "changed", now.Description, "changed")
-		want(t, "changed", now.QueueingMethod, rooms.WaitingRoomQueueingMethodRandom)
-		want(t, "changed", now.AdditionalRoutes[0].Host, "also."+v.zone+".example")
+		now := must(change())
+		shows(t, "changed", now, v.changed())
+		shows(t, "changed", now, fields{"queue_all": true})
 		want(t, "changed", now.CookieAttributes.Samesite, rooms.CookieAttributesSamesiteLax)
-		want(t, "changed", now.EnabledOriginCommands[0], rooms.WaitingRoomEnabledOriginCommandRevoke)
-		want(t, "changed", now.JsonResponseEnabled && now.QueueAll, true)
-		want(t, "changed", now.CustomPageHTML, "<p>{{waitTime}}")
-		want(t, "changed", now.DefaultTemplateLanguage, rooms.WaitingRoomDefaultTemplateLanguageDeDe)
 		if t.Failed() {
 			t.Fatalf("that was step %d", i)
 		}
 	}
-	status := must(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	status := must(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: zone}))
 	want(t, "the status is known", status.Status.IsKnown(), true)
 	if v.nodes.api != nil {
-		want(t, "queued", status.EstimatedQueuedUsers, 90)
-		want(t, "minutes", status.MaxEstimatedTimeMinutes, 2)
+		shows(t, "the status", status, fields{"estimated_queued_users": 90, "max_estimated_time_minutes": 2})
 	}
-	preview := must(all.Page.Preview(ctx, rooms.PagePreviewParams{ZoneID: cloudflare.F(v.zone), CustomHTML: cloudflare.F("<p>{{waitTime}}")}))(t)
+	preview := must(all.Page.Preview(ctx, rooms.PagePreviewParams{ZoneID: zone, CustomHTML: cloudflare.F("<p>{{waitTime}}")}))
 	if !strings.HasPrefix(preview.PreviewURL, "http") {
 		t.Errorf("the preview is at %q", preview.PreviewURL)
 	}
-	want(t, "deleted", must(all.Delete(ctx, made.ID, rooms.WaitingRoomDeleteParams{ZoneID: cloudflare.F(v.zone)}))(t).ID, made.ID)
-	_, err := all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: cloudflare.F(v.zone)})
+	want(t, "deleted", must(all.Delete(ctx, made.ID, rooms.WaitingRoomDeleteParams{ZoneID: zone})).ID, made.ID)
+	_, err := get()
 	if gone, ok := errors.AsType[*cloudflare.Error](err); !ok || gone.StatusCode != 404 {
 		t.Errorf("the room is deleted, and asked for it says %v", err)
 	}
@@ -112,24 +102,20 @@ func (v *v7) rooms() {
 
 // pages are turned by the SDK itself.
 func (v *v7) pages() {
-	t := v.T
+	t, zone := v.T, cloudflare.F(v.zone)
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		v.made(name)
 	}
-	one := must(v.api.WaitingRooms.List(v.ctx, rooms.WaitingRoomListParams{ZoneID: cloudflare.F(v.zone), PerPage: cloudflare.F(5.0)}))(t)
+	one := must(v.api.WaitingRooms.List(v.ctx, rooms.WaitingRoomListParams{ZoneID: zone, PerPage: cloudflare.F(5.0)}))
 	want(t, "on a page", len(one.Result), 5)
 	want(t, "result_info", int(one.ResultInfo.PerPage), 5)
 	names := ""
-	for turned := v.api.WaitingRooms.ListAutoPaging(v.ctx, rooms.WaitingRoomListParams{ZoneID: cloudflare.F(v.zone), PerPage: cloudflare.F(5.0)}); ; {
-		if !turned.Next() {
-			if err := turned.Err(); err != nil {
-				t.Fatal(err)
-			}
-			break
-		}
+	turned := v.api.WaitingRooms.ListAutoPaging(v.ctx, rooms.WaitingRoomListParams{ZoneID: zone, PerPage: cloudflare.F(5.0)})
+	for turned.Next() {
 		names += turned.Current().Name
 	}
 	want(t, "on all pages", names, "abcdef")
+	want(t, "turning pages", turned.Err(), nil)
 	found := 0
 	for turned := v.api.WaitingRooms.ListAutoPaging(v.ctx, rooms.WaitingRoomListParams{AccountID: cloudflare.F("any")}); turned.Next(); {
 		if strings.HasSuffix(turned.Current().Host, v.zone+".example") {
@@ -140,39 +126,37 @@ func (v *v7) pages() {
 }
 
 func (v *v7) events() {
-	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms.Events
+	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms.Events
 	room := v.made("events").ID
 	at := func(d time.Duration) string { return begin.Add(d).Format(time.RFC3339) }
 	query := rooms.EventQueryParam{
 		Name: cloudflare.F("sale"), EventStartTime: cloudflare.F(at(0)), EventEndTime: cloudflare.F(at(time.Hour)), PrequeueStartTime: cloudflare.F(at(-time.Hour)), ShuffleAtEventStart: cloudflare.F(true),
 		TotalActiveUsers: cloudflare.F(int64(5)), NewUsersPerMinute: cloudflare.F(int64(4)),
 	}
-	made := must(all.New(ctx, room, rooms.EventNewParams{ZoneID: cloudflare.F(v.zone), EventQuery: query}))(t)
+	made := must(all.New(ctx, room, rooms.EventNewParams{ZoneID: zone, EventQuery: query}))
 	want(t, "made", made.PrequeueStartTime, begin.Add(-time.Hour).Format(time.RFC3339))
 	want(t, "made", made.JSON.SessionDuration.IsNull(), true)
-	want(t, "listed", len(must(all.List(ctx, room, rooms.EventListParams{ZoneID: cloudflare.F(v.zone)}))(t).Result), 1)
-	details := must(all.Details.Get(ctx, room, made.ID, rooms.EventDetailGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
-	want(t, "details", details.SessionDuration, 7)
-	want(t, "details", details.QueueingMethod, "fifo")
-	want(t, "details", details.TotalActiveUsers, 5)
+	want(t, "listed", len(must(all.List(ctx, room, rooms.EventListParams{ZoneID: zone})).Result), 1)
+	details := must(all.Details.Get(ctx, room, made.ID, rooms.EventDetailGetParams{ZoneID: zone}))
+	shows(t, "details", details, fields{"session_duration": 7, "queueing_method": "fifo", "total_active_users": 5})
 
 	query.SessionDuration, query.QueueingMethod = cloudflare.F(int64(3)), cloudflare.F("random")
 	query.TotalActiveUsers, query.NewUsersPerMinute = cloudflare.Null[int64](), cloudflare.Null[int64]()
-	now := must(all.Update(ctx, room, made.ID, rooms.EventUpdateParams{ZoneID: cloudflare.F(v.zone), EventQuery: query}))(t)
+	now := must(all.Update(ctx, room, made.ID, rooms.EventUpdateParams{ZoneID: zone, EventQuery: query}))
 	want(t, "replaced", now.SessionDuration, 3)
 	want(t, "replaced", now.JSON.TotalActiveUsers.IsNull(), true)
-	now = must(all.Edit(ctx, room, made.ID, rooms.EventEditParams{ZoneID: cloudflare.F(v.zone), EventQuery: rooms.EventQueryParam{
+	now = must(all.Edit(ctx, room, made.ID, rooms.EventEditParams{ZoneID: zone, EventQuery: rooms.EventQueryParam{
 		Name: cloudflare.F("autumn"), EventStartTime: cloudflare.F(at(0)), EventEndTime: cloudflare.F(at(2 * time.Hour)), QueueingMethod: cloudflare.Null[string](),
-	}}))(t)
+	}}))
 	want(t, "changed", now.Name, "autumn")
-	now = must(all.Get(ctx, room, made.ID, rooms.EventGetParams{ZoneID: cloudflare.F(v.zone)}))(t)
+	now = must(all.Get(ctx, room, made.ID, rooms.EventGetParams{ZoneID: zone}))
 	want(t, "read", now.SessionDuration, 3)
 	want(t, "read", now.JSON.QueueingMethod.IsNull(), true)
-	want(t, "deleted", must(all.Delete(ctx, room, made.ID, rooms.EventDeleteParams{ZoneID: cloudflare.F(v.zone)}))(t).ID, made.ID)
+	want(t, "deleted", must(all.Delete(ctx, room, made.ID, rooms.EventDeleteParams{ZoneID: zone})).ID, made.ID)
 }
 
 func (v *v7) rules() {
-	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms.Rules
+	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms.Rules
 	room := v.made("rules").ID
 	hosts := func(rules []rooms.WaitingRoomRule) (names string) {
 		for _, r := range rules {
@@ -185,10 +169,10 @@ func (v *v7) rules() {
 	for _, name := range []string{"a", "b"} {
 		two = append(two, rooms.RuleUpdateParamsRule{Action: cloudflare.F(rooms.RuleUpdateParamsRulesActionBypassWaitingRoom), Expression: cloudflare.F(host(name))})
 	}
-	want(t, "replaced", hosts(must(all.Update(ctx, room, rooms.RuleUpdateParams{ZoneID: cloudflare.F(v.zone), Rules: two}))(t).Result), "ab")
-	got := must(all.New(ctx, room, rooms.RuleNewParams{ZoneID: cloudflare.F(v.zone), Rules: rooms.RuleNewParamsRules{
+	want(t, "replaced", hosts(must(all.Update(ctx, room, rooms.RuleUpdateParams{ZoneID: zone, Rules: two})).Result), "ab")
+	got := must(all.New(ctx, room, rooms.RuleNewParams{ZoneID: zone, Rules: rooms.RuleNewParamsRules{
 		Action: cloudflare.F(rooms.RuleNewParamsRulesActionBypassWaitingRoom), Expression: cloudflare.F(host("c")), Description: cloudflare.F("why"),
-	}}))(t).Result
+	}})).Result
 	want(t, "added", hosts(got), "abc")
 	want(t, "added", got[2].Description, "why")
 	for _, step := range []struct {
@@ -200,23 +184,22 @@ func (v *v7) rules() {
 		{rooms.RuleEditParamsPositionAfter{After: cloudflare.F("")}, "abC"},
 	} {
 		moved := must(all.Edit(ctx, room, got[2].ID, rooms.RuleEditParams{
-			ZoneID: cloudflare.F(v.zone), Action: cloudflare.F(rooms.RuleEditParamsActionBypassWaitingRoom), Expression: cloudflare.F(host("C")), Enabled: cloudflare.F(false), Position: cloudflare.F(step.position),
-		}))(t).Result
+			ZoneID: zone, Action: cloudflare.F(rooms.RuleEditParamsActionBypassWaitingRoom), Expression: cloudflare.F(host("C")), Enabled: cloudflare.F(false), Position: cloudflare.F(step.position),
+		})).Result
 		want(t, "moved", hosts(moved), step.want)
 	}
-	want(t, "deleted", hosts(must(all.Delete(ctx, room, got[0].ID, rooms.RuleDeleteParams{ZoneID: cloudflare.F(v.zone)}))(t).Result), "bC")
-	read := must(all.Get(ctx, room, rooms.RuleGetParams{ZoneID: cloudflare.F(v.zone)}))(t).Result
+	want(t, "deleted", hosts(must(all.Delete(ctx, room, got[0].ID, rooms.RuleDeleteParams{ZoneID: zone})).Result), "bC")
+	read := must(all.Get(ctx, room, rooms.RuleGetParams{ZoneID: zone})).Result
 	want(t, "read", hosts(read), "bC")
-	want(t, "read", read[1].Enabled, false)
-	want(t, "read", read[1].Version, "2")
+	shows(t, "read", read[1], fields{"enabled": false, "version": "2"})
 }
 
 func (v *v7) settings() {
-	t, ctx, all := v.T, v.ctx, v.api.WaitingRooms.Settings
-	want(t, "settings", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: cloudflare.F(v.zone)}))(t).SearchEngineCrawlerBypass, false)
-	want(t, "changed", must(all.Edit(ctx, rooms.SettingEditParams{ZoneID: cloudflare.F(v.zone), SearchEngineCrawlerBypass: cloudflare.F(true)}))(t).SearchEngineCrawlerBypass, true)
-	want(t, "read", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: cloudflare.F(v.zone)}))(t).SearchEngineCrawlerBypass, true)
-	want(t, "replaced", must(all.Update(ctx, rooms.SettingUpdateParams{ZoneID: cloudflare.F(v.zone), SearchEngineCrawlerBypass: cloudflare.F(false)}))(t).SearchEngineCrawlerBypass, false)
+	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms.Settings
+	want(t, "settings", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: zone})).SearchEngineCrawlerBypass, false)
+	want(t, "changed", must(all.Edit(ctx, rooms.SettingEditParams{ZoneID: zone, SearchEngineCrawlerBypass: cloudflare.F(true)})).SearchEngineCrawlerBypass, true)
+	want(t, "read", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: zone})).SearchEngineCrawlerBypass, true)
+	want(t, "replaced", must(all.Update(ctx, rooms.SettingUpdateParams{ZoneID: zone, SearchEngineCrawlerBypass: cloudflare.F(false)})).SearchEngineCrawlerBypass, false)
 }
 
 // refusals come to whoever asks through the SDK as well.
