@@ -98,9 +98,7 @@ func TestFewLongBodiesAtATime(t *testing.T) {
 	for range largeMax {
 		s.large <- struct{}{}
 	}
-	if resp, body := ask(t, "POST", base+"/thing", strings.NewReader(strings.Repeat("x", smallBody))); resp.StatusCode != 200 {
-		t.Errorf("a short body: %d %s", resp.StatusCode, body)
-	}
+	wants(t, 200, "", "POST", base+"/thing", strings.NewReader(strings.Repeat("x", smallBody)))
 	done := make(chan string)
 	go func() {
 		_, body := ask(t, "POST", base+"/thing", io.MultiReader(strings.NewReader("of unknown length"))) // in chunks
@@ -144,12 +142,8 @@ func TestHealthChecksAreNotLimited(t *testing.T) {
 	})
 	untilLimited(t, base+"/thing/open", false)
 	for range 3 {
-		if resp, body := ask(t, "GET", base+"/readyz", strings.NewReader("and a body")); resp.StatusCode != 200 || body != "ready" {
-			t.Errorf("a health check at a limited address: %d %s", resp.StatusCode, body)
-		}
-		if resp, body := ask(t, "GET", base+"/thing", nil, with(readToken)...); resp.StatusCode != 200 {
-			t.Errorf("a token that is good, at a limited address: %d %s", resp.StatusCode, body)
-		}
+		wants(t, 200, "ready", "GET", base+"/readyz", strings.NewReader("and a body"))
+		wants(t, 200, "", "GET", base+"/thing", nil, with(readToken)...)
 	}
 }
 

@@ -109,6 +109,16 @@ func ask(t *testing.T, method, url string, body io.Reader, fields ...string) (*h
 	return resp, string(must(io.ReadAll(resp.Body)))
 }
 
+// wants is ask, and fails where the answer has another status or does not say something.
+func wants(t *testing.T, code int, says, method, url string, body io.Reader, fields ...string) http.Header {
+	t.Helper()
+	resp, got := ask(t, method, url, body, fields...)
+	if resp.StatusCode != code || !strings.Contains(got, says) {
+		t.Errorf("%s %s with %q: %d %s, want %d with %q", method, url, fields, resp.StatusCode, got, code, says)
+	}
+	return resp.Header
+}
+
 func dial(t *testing.T, base string) net.Conn {
 	t.Helper()
 	c := must(net.Dial("tcp", strings.TrimPrefix(base, "http://")))
@@ -154,8 +164,9 @@ func TestDescriptorsComeBack(t *testing.T) {
 		short.Listener = c.Listener
 		c.Listener = &short
 	})
-	if _, body := ask(t, "GET", base+"/thing", nil); !strings.HasPrefix(body, "GET") || short.left.Load() >= 0 {
-		t.Errorf("got %q after %d failures", body, 3-short.left.Load())
+	wants(t, 200, "GET", "GET", base+"/thing", nil)
+	if left := short.left.Load(); left >= 0 {
+		t.Errorf("%d connections that fail were left", left)
 	}
 }
 
@@ -169,15 +180,9 @@ type attempt struct {
 func tryAll(t *testing.T, base string, all []attempt) {
 	t.Helper()
 	for _, c := range all {
-		resp, body := ask(t, c.method, base+c.path, nil, with(c.token)...)
-		if resp.StatusCode != c.want || !strings.Contains(body, c.says) {
-			t.Errorf("%s %s with %q: %d %s, want %d with %q", c.method, c.path, c.token, resp.StatusCode, body, c.want, c.says)
-		}
-		if resp.StatusCode == 401 && resp.Header.Get("WWW-Authenticate") != "Bearer" {
-			t.Errorf("%s %s: 401 without WWW-Authenticate", c.method, c.path)
-		}
-		if resp.Header.Get("Cache-Control") != "no-store" || resp.Header.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s %s: header %v", c.method, c.path, resp.Header)
+		head := wants(t, c.want, c.says, c.method, base+c.path, nil, with(c.token)...)
+		if c.want == 401 && head.Get("WWW-Authenticate") != "Bearer" || head.Get("Cache-Control") != "no-store" || head.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s %s: header %v", c.method, c.path, head)
 		}
 	}
 }
@@ -198,11 +203,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		{"GET", "/nothing", readToken, 404, "nothing at /nothing"},
 		{"POST", "/client/v4/x", "", 401, `"success":false`},
 	})
-	for field, want := range map[string]int{readToken: 401, "bearer " + readToken: 200} { // the scheme is needed, in any case
-		if resp, body := ask(t, "GET", base+"/thing", nil, "Authorization", field); resp.StatusCode != want {
-			t.Errorf("Authorization: %s: %d %s, want %d", field, resp.StatusCode, body, want)
-		}
-	}
+	wants(t, 401, "", "GET", base+"/thing", nil, "Authorization", readToken)
+	wants(t, 200, "", "GET", base+"/thing", nil, "Authorization", "bearer "+readToken)
 	next := new(Tokens)
 	if err := errors.Join(next.Add("another-0123456789", Read), s.SetTokens(next)); err != nil {
 		t.Fatal(err)
@@ -234,9 +236,7 @@ func TestWithoutTokens(t *testing.T) {
 		{"PATCH", []string{"Sec-Fetch-Site", "same-origin"}, 200},
 		{"POST", []string{"Origin", base}, 200},
 	} {
-		if resp, body := ask(t, c.method, base+"/thing", nil, c.fields...); resp.StatusCode != c.want {
-			t.Errorf("%s with %v: %d %s, want %d", c.method, c.fields, resp.StatusCode, body, c.want)
-		}
+		wants(t, c.want, "", c.method, base+"/thing", nil, c.fields...)
 	}
 }
 
@@ -346,9 +346,7 @@ func TestGuessingIsSlow(t *testing.T) {
 	if n < 5 || n > 30 || refusal.Header.Get("Retry-After") == "" {
 		t.Errorf("%d tokens were tried before it said no: %v", n, refusal.Header)
 	}
-	if resp, body := ask(t, "GET", base+"/thing", nil, with(readToken)...); resp.StatusCode != 200 {
-		t.Errorf("with a good token: %d %s", resp.StatusCode, body)
-	}
+	wants(t, 200, "", "GET", base+"/thing", nil, with(readToken)...)
 }
 
 func TestFloodIsBounded(t *testing.T) {
@@ -360,9 +358,7 @@ func TestFloodIsBounded(t *testing.T) {
 
 func TestLargeBodies(t *testing.T) {
 	base, _ := start(t, nil)
-	if resp, body := ask(t, "POST", base+"/thing", strings.NewReader(strings.Repeat("x", MaxBody))); resp.StatusCode != 200 {
-		t.Errorf("a body of %d bytes: %d %s", MaxBody, resp.StatusCode, body)
-	}
+	wants(t, 200, "", "POST", base+"/thing", strings.NewReader(strings.Repeat("x", MaxBody)))
 	resp, err := http.Post(base+"/thing", "text/plain", strings.NewReader(strings.Repeat("x", MaxBody+1)))
 	if err != nil {
 		return // it was cut off while it was sent
@@ -471,9 +467,7 @@ func TestRequestsOutliveTheStop(t *testing.T) {
 		c.Parts = []Part{NewPaths(says, map[string]Scope{"/one": Read, "/below/": Read})}
 	})
 	for _, path := range []string{"/one", "/below/x"} {
-		if resp, body := ask(t, "GET", base+path, nil); resp.StatusCode != 200 || body != "true" {
-			t.Errorf("%s: %d, waits for nothing: %s", path, resp.StatusCode, body)
-		}
+		wants(t, 200, "true", "GET", base+path, nil) // it waits for nothing
 	}
 }
 
