@@ -1,20 +1,14 @@
 package admin_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
@@ -103,8 +97,8 @@ func TestEveryRouteIsAsDocumented(t *testing.T) {
 			if route.Body == nil {
 				return
 			}
-			if err := b.compare(doc, route, path, tree{"nonsense": 1}, 400); err == nil || !strings.Contains(err.Error(), "request") {
-				t.Errorf("the document takes nonsense: %v", err)
+			if err := b.compare(doc, route, path, tree{"nonsense": 1}, 400); err == nil {
+				t.Error("the document takes nonsense")
 			}
 		})
 	}
@@ -113,45 +107,35 @@ func TestEveryRouteIsAsDocumented(t *testing.T) {
 // last is the last segment of a path.
 func last(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
-// compare sends a request, and returns what of it or of the answer is not as documented.
+// compare sends a request, fails where it is answered otherwise than documented, and returns what is wrong with its body.
 func (b *bench) compare(doc *openapi3.T, route admin.Route, path string, body any, status int) error {
 	b.Helper()
-	var text []byte
-	if body != nil {
-		text = must(json.Marshal(body))
-	}
-	req := must(http.NewRequestWithContext(b.Context(), route.Method, "https://node.example"+path, bytes.NewReader(text)))
-	req.Header.Set("Content-Type", "application/json")
-	item := doc.Paths.Value(route.Path)
-	input := &openapi3filter.RequestValidationInput{
-		Request: req, PathParams: paramsOf(route.Path, path), QueryParams: url.Values{},
-		Route:   &routers.Route{Spec: doc, Path: route.Path, PathItem: item, Method: route.Method, Operation: item.GetOperation(route.Method)},
-		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true},
-	}
-	wrong := openapi3filter.ValidateRequest(b.Context(), input)
+	op := doc.Paths.Value(route.Path).GetOperation(route.Method)
 	resp := b.send(route.Method, path, body)
-	if resp.Status != status {
-		b.Errorf("%s %s: status %d, want %d: %s", route.Method, path, resp.Status, status, resp.Body)
+	answer := op.Responses.Default()
+	if resp.Status == 200 {
+		answer = op.Responses.Status(200)
 	}
-	answer := &openapi3filter.ResponseValidationInput{
-		RequestValidationInput: input, Status: resp.Status, Header: http.Header{"Content-Type": {resp.ContentType}},
-		Body: io.NopCloser(bytes.NewReader(resp.Body)), Options: &openapi3filter.Options{MultiError: true},
+	media := answer.Value.Content[resp.ContentType]
+	if resp.Status != status || media == nil {
+		b.Fatalf("%s %s: status %d, %s, want %d: %s", route.Method, path, resp.Status, resp.ContentType, status, resp.Body)
 	}
-	if err := openapi3filter.ValidateResponse(context.Background(), answer); err != nil {
+	if err := valid(media, resp.Body); err != nil {
 		b.Errorf("%s %s: the answer: %v\n%s", route.Method, path, err, resp.Body)
 	}
-	return wrong
+	if body == nil {
+		return nil
+	}
+	return valid(op.RequestBody.Value.Content["application/json"], must(json.Marshal(body)))
 }
 
-func paramsOf(template, path string) map[string]string {
-	params := map[string]string{}
-	given := strings.Split(path, "/")
-	for i, s := range strings.Split(template, "/") {
-		if name, ok := strings.CutPrefix(s, "{"); ok {
-			params[strings.TrimSuffix(name, "}")] = given[i]
-		}
+// valid returns what of a text is not as documented.
+func valid(media *openapi3.MediaType, text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
 	}
-	return params
+	return media.Schema.Value.VisitJSON(v, openapi3.EnableFormatValidation())
 }
 
 // TestRoutesOfOthers are served and documented like those of rooms.

@@ -3,10 +3,8 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 
-	cdpinput "github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
 	"github.com/ropeline/ropeline/httpfront/browsertest"
@@ -64,23 +62,10 @@ func (b *tab) open(s *stage, view string) {
 	b.Awaits("document.querySelector('#health')?.hidden === false || !!document.querySelector('dialog')")
 }
 
-// pressable are those that a test presses by name.
-var pressable = map[string]int64{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
-
 // press presses a key.
 func (b *tab) press(key string) {
 	b.T.Helper()
-	text := ""
-	switch key {
-	case "Enter":
-		text = "\r"
-	case " ":
-		text = " "
-	}
-	down := cdpinput.DispatchKeyEventParams{Type: "keyDown", Key: key, Code: strings.ReplaceAll(key, " ", "Space"), WindowsVirtualKeyCode: pressable[key], Text: text}
-	up := down
-	up.Type, up.Text = "keyUp", ""
-	b.Do(browsertest.Call(cdpinput.DispatchKeyEvent, down), browsertest.Call(cdpinput.DispatchKeyEvent, up))
+	b.Do(chromedp.KeyEvent(key))
 }
 
 // settle lets the page draw what it knows, and stores a screenshot.

@@ -137,17 +137,3 @@ func TestDeltaOfNothing(t *testing.T) {
 		t.Errorf("nothing but the time is other, and it tells %+v", d)
 	}
 }
-
-func BenchmarkRefresh(b *testing.B) {
-	mesh := newFakeMesh(1, 200, 12)
-	mesh.moving = true
-	h := &hub{get: func(now time.Time) (any, bool) { return mesh.Snapshot(now), true }}
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := h.refresh(time.Now()); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(len(h.current.Load().delta)), "B/delta")
-	b.ReportMetric(float64(len(h.current.Load().snapshot)), "B/snapshot")
-}

@@ -10,18 +10,6 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// fakeAPI is the part of the admin API that the page edits with, in memory.
-type fakeAPI struct {
-	mesh *fakeMesh
-	may  func(token string, to scope) bool
-}
-
-// edit is a request that changed something, or wanted to.
-type edit struct {
-	Method, Path string
-	Body         map[string]any
-}
-
 // scope is what a token is good for.
 type scope string
 
@@ -30,43 +18,45 @@ const (
 	write scope = "write"
 )
 
-// serve answers a request, and notes it with note if it was allowed.
-func (a *fakeAPI) serve(ctx *fasthttp.RequestCtx, note func(edit)) {
+// edit is the part of the admin API that the page edits with, in memory. It notes requests that are allowed.
+func (s *stage) edit(ctx *fasthttp.RequestCtx) {
 	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
-	if !a.may(token, write) {
+	if !s.may(token, write) {
 		refuse(ctx, fasthttp.StatusForbidden, problem{Message: "this token has not the scope write"})
 		return
 	}
-	e := edit{string(ctx.Method()), string(ctx.Path()), map[string]any{}}
+	method, path, body := string(ctx.Method()), string(ctx.Path()), map[string]any{}
 	if len(ctx.PostBody()) > 0 {
-		if err := json.Unmarshal(ctx.PostBody(), &e.Body); err != nil {
+		if err := json.Unmarshal(ctx.PostBody(), &body); err != nil {
 			refuse(ctx, fasthttp.StatusBadRequest, problem{Message: err.Error()})
 			return
 		}
 	}
-	note(e)
-	parts := strings.Split(strings.TrimPrefix(e.Path, apiPath+"rooms/"), "/")
+	s.mu.Lock()
+	s.edits = append(s.edits, fmt.Sprint(method, " ", path, " ", body))
+	s.mu.Unlock()
+	parts := strings.Split(strings.TrimPrefix(path, apiPath+"rooms/"), "/")
 	var wrong []problem
-	a.mesh.change(func(m *fakeMesh) {
+	s.mesh.change(func(m *fakeMesh) {
 		i := slices.IndexFunc(m.snap.Rooms, func(r Room) bool { return r.ID == parts[0] })
 		switch {
 		case i < 0:
 			wrong = []problem{{Field: "room", Message: "there is no such room"}}
 		case len(parts) == 1:
 			r := &m.snap.Rooms[i]
-			wrong = patchRoom(r, e.Body)
+			wrong = patchRoom(r, body)
 			d := m.details[r.ID]
 			d.Settings = Settings{r.TotalActiveUsers, r.NewUsersPerMinute}
 			m.details[r.ID] = d
 		default:
-			wrong = m.patchEventLocked(parts[0], strings.Join(parts[2:], ""), e)
+			wrong = m.patchEventLocked(parts[0], strings.Join(parts[2:], ""), method, body)
 		}
 	})
 	if len(wrong) > 0 {
 		refuse(ctx, fasthttp.StatusUnprocessableEntity, wrong...)
 		return
 	}
-	answer(ctx, e.Body)
+	answer(ctx, body)
 }
 
 // merge sets what a body has of something.
@@ -94,7 +84,7 @@ func patchRoom(r *Room, body map[string]any) (wrong []problem) {
 	return wrong
 }
 
-func (f *fakeMesh) patchEventLocked(room, id string, e edit) []problem {
+func (f *fakeMesh) patchEventLocked(room, id, method string, body map[string]any) []problem {
 	d := f.details[room]
 	d.Events = slices.Clone(d.Events)
 	i := slices.IndexFunc(d.Events, func(ev Event) bool { return ev.ID == id })
@@ -103,11 +93,11 @@ func (f *fakeMesh) patchEventLocked(room, id string, e edit) []problem {
 		d.Events = append(d.Events, Event{ID: fmt.Sprintf("event-%d", i+1)})
 	}
 	next := &d.Events[i]
-	if wrong := merge(e.Body, next); wrong != nil {
+	if wrong := merge(body, next); wrong != nil {
 		return wrong
 	}
 	switch {
-	case e.Method == "DELETE":
+	case method == "DELETE":
 		d.Events = slices.Delete(d.Events, i, i+1)
 	case !next.End.After(next.Start):
 		return []problem{{Field: "event_end_time", Message: "event_end_time is not after event_start_time"}}

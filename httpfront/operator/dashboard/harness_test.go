@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -26,7 +27,7 @@ type stage struct {
 
 	mu     sync.Mutex          // guards the following
 	tokens map[string][]scope  // by token; "" is nobody's
-	edits  []edit              // that came
+	edits  []string            // that came: method, path and body
 	heads  map[string][]string // of requests, by path: Authorization
 }
 
@@ -94,18 +95,13 @@ func (s *stage) answer(ctx *fasthttp.RequestCtx) {
 	path := string(ctx.Path())
 	s.heads[path] = append(s.heads[path], string(ctx.Request.Header.Peek("Authorization")))
 	s.mu.Unlock()
-	if s.Serve(ctx) {
-		return
+	switch {
+	case s.Serve(ctx):
+	case strings.HasPrefix(path, apiPath+"rooms/"):
+		s.edit(ctx)
+	default:
+		ctx.SetStatusCode(fasthttp.StatusNotFound)
 	}
-	if strings.HasPrefix(path, apiPath+"rooms/") {
-		(&fakeAPI{s.mesh, s.may}).serve(ctx, func(e edit) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.edits = append(s.edits, e)
-		})
-		return
-	}
-	ctx.SetStatusCode(fasthttp.StatusNotFound)
 }
 
 func (s *stage) may(token string, to scope) bool {
@@ -121,10 +117,21 @@ func (s *stage) allow(token string, scopes ...scope) {
 	s.tokens[token] = scopes
 }
 
-func (s *stage) edited() []edit {
+func (s *stage) edited() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.edits)
+}
+
+// wantEdit waits for edits to be so many, and fails where the last one does not say all this.
+func (s *stage) wantEdit(n int, says ...string) {
+	s.t.Helper()
+	waitFor(s.t, fmt.Sprintf("edit %d: %s", n, says), func() bool { return len(s.edited()) == n })
+	for _, part := range says {
+		if got := s.edited()[n-1]; !strings.Contains(got, part) {
+			s.t.Errorf("it sent %s, want %s", got, part)
+		}
+	}
 }
 
 func (s *stage) url(path string) string { return "http://" + s.addr + path }

@@ -1,14 +1,11 @@
 package manage
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -17,8 +14,6 @@ import (
 	"time"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/openapi3filter"
-	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
@@ -170,6 +165,20 @@ func (b *bench) document() *openapi3.T {
 	return doc
 }
 
+// wantValid fails where a value is not as documented once it is JSON.
+func (b *bench) wantValid(what string, schema *openapi3.SchemaRef, v any) {
+	b.Helper()
+	text := must(json.Marshal(v))
+	var is any
+	err := json.Unmarshal(text, &is)
+	if err == nil {
+		err = schema.Value.VisitJSON(is, openapi3.EnableFormatValidation())
+	}
+	if err != nil {
+		b.Errorf("%s: %s: %v", what, text, err)
+	}
+}
+
 // TestRoutesAreAsDocumented holds each answer against the document, and each request.
 func TestRoutesAreAsDocumented(t *testing.T) {
 	b := newBench(t)
@@ -181,26 +190,16 @@ func TestRoutesAreAsDocumented(t *testing.T) {
 	routes, _ := Routes(b.mesh, time.Now)
 	for _, route := range routes {
 		path := strings.NewReplacer("{room}", b.room, "{node}", "two").Replace(route.Path)
+		op := doc.Paths.Value(route.Path).GetOperation(route.Method)
 		body, known := bodies[route.ID]
 		if known != (route.Body != nil) {
-			t.Errorf("%s: there is no body to test it with", route.ID)
+			t.Fatalf("%s: there is no body to test it with", route.ID)
 		}
-		req := must(http.NewRequestWithContext(t.Context(), route.Method, "https://node.example"+path, strings.NewReader(body)))
-		req.Header.Set("Content-Type", "application/json")
-		item := doc.Paths.Value(route.Path)
-		input := &openapi3filter.RequestValidationInput{
-			Request: req, PathParams: map[string]string{"room": b.room, "node": "two"}, QueryParams: url.Values{},
-			Route:   &routers.Route{Spec: doc, Path: route.Path, PathItem: item, Method: route.Method, Operation: item.GetOperation(route.Method)},
-			Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+		if known {
+			b.wantValid(route.ID+": the request", op.RequestBody.Value.Content["application/json"].Schema, json.RawMessage(body))
 		}
-		if err := openapi3filter.ValidateRequest(t.Context(), input); err != nil {
-			t.Errorf("%s: the request: %v", route.ID, err)
-		}
-		resp := b.api.Do(t.Context(), admin.Request{Method: route.Method, Path: path, ContentType: "application/json", Body: []byte(body)})
-		answer := &openapi3filter.ResponseValidationInput{RequestValidationInput: input, Status: resp.Status, Header: http.Header{"Content-Type": {resp.ContentType}}, Body: io.NopCloser(bytes.NewReader(resp.Body))}
-		if err := openapi3filter.ValidateResponse(t.Context(), answer); err != nil || resp.Status != 200 {
-			t.Errorf("%s: %d %s: %v", route.ID, resp.Status, resp.Body, err)
-		}
+		answer := b.wants(route.Method, path, body, 200)
+		b.wantValid(route.ID+": the answer", op.Responses.Status(200).Value.Content["application/json"].Schema, answer)
 	}
 }
 

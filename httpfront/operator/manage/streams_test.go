@@ -1,11 +1,8 @@
 package manage
 
 import (
-	"encoding/json"
 	"math"
 	"testing"
-
-	"github.com/getkin/kin-openapi/openapi3"
 
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 )
@@ -28,13 +25,6 @@ func TestStreamsAreInTheDocument(t *testing.T) {
 		"Detail":       dashboard.Detail{Buckets: []dashboard.Bucket{}, Sites: []dashboard.SiteShare{}, Events: []dashboard.Event{}},
 		"OtherRefusal": map[string]any{"errors": []any{map[string]any{"message": "x"}}},
 	} {
-		text := must(json.Marshal(v))
-		var is any
-		if err := json.Unmarshal(text, &is); err != nil {
-			t.Fatal(err)
-		}
-		if err := doc.Components.Schemas[name].Value.VisitJSON(is, openapi3.EnableFormatValidation()); err != nil {
-			t.Errorf("%s: %s: %v", name, text, err)
-		}
+		b.wantValid(name, doc.Components.Schemas[name], v)
 	}
 }
