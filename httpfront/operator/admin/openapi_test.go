@@ -135,7 +135,7 @@ func valid(media *openapi3.MediaType, text []byte) error {
 	if err := json.Unmarshal(text, &v); err != nil {
 		return err
 	}
-	return media.Schema.Value.VisitJSON(v, openapi3.EnableFormatValidation())
+	return media.Schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
 }
 
 // TestRoutesOfOthers are served and documented like those of rooms.

@@ -172,7 +172,7 @@ func (b *bench) wantValid(what string, schema *openapi3.SchemaRef, v any) {
 	var is any
 	err := json.Unmarshal(text, &is)
 	if err == nil {
-		err = schema.Value.VisitJSON(is, openapi3.EnableFormatValidation())
+		err = schema.Value.VisitJSON(is, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
 	}
 	if err != nil {
 		b.Errorf("%s: %s: %v", what, text, err)

@@ -20,9 +20,7 @@ func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
 		gone := crdt.NodeID{3}
 		run(t, o)
 		time.Sleep(time.Minute)
-		if n := peers.called(); n != 0 {
-			t.Fatalf("%d calls while all run and nobody looks", n)
-		}
+		is(t, "calls while all run and nobody looks", peers.called(), 0)
 		for n, places := range map[*fakeNode]int64{here: 140, there: -38} {
 			rooms := []node.DownRoom{{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}}}
 			n.change(func() { n.down = []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: rooms}} })

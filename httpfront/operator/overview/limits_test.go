@@ -3,7 +3,6 @@ package overview
 import (
 	"iter"
 	"maps"
-	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -77,15 +76,9 @@ func TestLimitsOverTheMesh(t *testing.T) {
 			{ID: ids[2], Name: "twice", Order: 3, State: dashboard.LimitLeftOut, Scope: "mesh", Expression: "true", Period: 1, RequestsPerPeriod: 1, Action: "block"},
 			{ID: unset, Name: "of the file", Order: 4, State: dashboard.LimitCounts, Scope: "mesh", Keys: dashboard.OverNodes{Most: 4, Sum: 4}, DelaySeconds: 0.5, Most: 9, Nodes: 1},
 		}
-		if !reflect.DeepEqual(s.Limits, want) {
-			t.Errorf("limits\n%+v, want\n%+v", s.Limits, want)
-		}
-		if got, want := s.Nodes[0].Limits, (&dashboard.LimitMemory{Bytes: 1 << 20, Room: 900, Keys: 34}); !reflect.DeepEqual(got, want) {
-			t.Errorf("memory here %+v, want %+v", got, want)
-		}
-		if got, want := s.Nodes[1].Limits, (&dashboard.LimitMemory{Bytes: 2 << 20, Room: 1800, Keys: 51, Replaced: 11}); !reflect.DeepEqual(got, want) {
-			t.Errorf("memory there %+v, want %+v", got, want)
-		}
+		is(t, "limits", s.Limits, want)
+		is(t, "memory here", *s.Nodes[0].Limits, dashboard.LimitMemory{Bytes: 1 << 20, Room: 900, Keys: 34})
+		is(t, "memory there", *s.Nodes[1].Limits, dashboard.LimitMemory{Bytes: 2 << 20, Room: 1800, Keys: 51, Replaced: 11})
 
 		here.change(func() { here.status.Peers[0].State = "failed" })
 		if l := o.Snapshot(time.Now()).Limits[1]; l.Nodes != 1 || l.Keys.Sum != 30 || l.Limited.Most != 2 {

@@ -137,16 +137,12 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 		here.status.RoomsRefused = []node.RefusedStatus{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}
 		run(t, o)
 		time.Sleep(time.Minute)
-		if n := peers.called(); n != 0 {
-			t.Errorf("%d calls while nobody looks", n)
-		}
+		is(t, "calls while nobody looks", peers.called(), 0)
 		s := o.Snapshot(time.Now())
 		if len(s.Rooms) != 1 || len(s.Nodes) != 2 || len(s.Sites) != 2 || s.Node != here.status.Node {
 			t.Fatalf("seen: %+v", s)
 		}
-		if want := []dashboard.Refused{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}; !reflect.DeepEqual(s.Refused, want) {
-			t.Errorf("left out: %+v, want %+v", s.Refused, want)
-		}
+		is(t, "left out", s.Refused, []dashboard.Refused{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}})
 		want := dashboard.Room{
 			ID: shop.String(), Name: "shop", Zone: "default", Routes: []dashboard.Route{{Host: "shop.example", Path: "/"}},
 			Policy: "escrow", QueueingMethod: "fifo", Active: 40, Waiting: 9, AdmittedPerMinute: 12, TotalActiveUsers: 100, NewUsersPerMinute: 60,
@@ -161,9 +157,7 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 			t.Errorf("the last minute: %v and %v, want seven figures", got.RecentActive, got.RecentWaiting)
 		}
 		got.RecentActive, got.RecentWaiting = nil, nil
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("room\n%+v, want\n%+v", got, want)
-		}
+		is(t, "the room", got, want)
 		other := s.Nodes[1]
 		if other.Address != "192.0.2.2:7946" || !other.Ready || other.RTTs[here.status.Node] != 21*time.Millisecond || len(other.Leads) != 1 ||
 			other.Rights.Held.Places != 40 || other.ClockOffset != time.Millisecond || other.Version != "1" {
@@ -248,9 +242,7 @@ func TestARoomInDetail(t *testing.T) {
 			},
 			Events: []dashboard.Event{{Name: "sale", Prequeueing: true, PrequeueStart: new(time.Unix(1000, 0).UTC()), Start: time.Unix(2000, 0).UTC(), End: time.Unix(3000, 0).UTC(), TotalActiveUsers: 10, NewUsersPerMinute: 10}},
 		}
-		if !reflect.DeepEqual(d, want) {
-			t.Errorf("room\n%+v, want\n%+v", d, want)
-		}
+		is(t, "the room", d, want)
 		for _, id := range []string{"", "x", crdt.RoomID{8}.String()} {
 			if _, ok := o.Room(id, now); ok {
 				t.Errorf("there is a room %q", id)
@@ -267,12 +259,9 @@ func TestHistoryIsWhereItWas(t *testing.T) {
 		{At: begin.Add(2 * time.Minute), Minutes: 1},
 	}
 	h := historyOf(points, time.Minute, begin, begin.Add(3*time.Minute), 30*time.Second)
-	got := fmt.Sprintf("active %v, waiting %v, admitted %v, limit %v, rate %v", h.Active, h.Waiting, h.AdmittedPerMinute, h.TotalActiveUsers, h.NewUsersPerMinute)
-	want := "active [NaN NaN 2 2 NaN NaN], waiting [NaN NaN 3 3 NaN NaN], admitted [NaN NaN 7 7 NaN NaN], " +
-		"limit [NaN NaN 9 9 NaN NaN], rate [NaN NaN 8 8 NaN NaN]"
-	if got != want {
-		t.Errorf("got\n%s, want\n%s", got, want)
-	}
+	is(t, "history", fmt.Sprintf("active %v, waiting %v, admitted %v, limit %v, rate %v", h.Active, h.Waiting, h.AdmittedPerMinute, h.TotalActiveUsers, h.NewUsersPerMinute),
+		"active [NaN NaN 2 2 NaN NaN], waiting [NaN NaN 3 3 NaN NaN], admitted [NaN NaN 7 7 NaN NaN], "+
+			"limit [NaN NaN 9 9 NaN NaN], rate [NaN NaN 8 8 NaN NaN]")
 }
 
 // FuzzReport reads what other nodes may send.
@@ -285,9 +274,7 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if next, err := DecodeReport(must(r.Encode())); err != nil || !reflect.DeepEqual(next, r) {
-			t.Errorf("read %+v, %v, of %+v", next, err, r)
-		}
+		is(t, "read again", must(DecodeReport(must(r.Encode()))), r)
 	})
 }
 
@@ -297,6 +284,14 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// is fails where two values differ.
+func is(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got\n%+v, want\n%+v", what, got, want)
+	}
 }
 
 // run runs o until the test ends.
@@ -321,7 +316,5 @@ func TestNodesComeInOneOrder(t *testing.T) {
 	for _, n := range s.nodes() {
 		order += n.Node
 	}
-	if order != "2341" {
-		t.Errorf("they come as %s, want 2341: by site, name and id", order)
-	}
+	is(t, "by site, name and id", order, "2341")
 }
