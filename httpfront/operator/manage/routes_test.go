@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -272,5 +273,54 @@ func TestRequestsAreHandedOn(t *testing.T) {
 	if q.Method != "POST" || q.Host != "shop.example" || q.Target != "/a?b" || q.Scheme != "https" || q.Peer != netip.MustParseAddr("2001:db8::1") ||
 		len(fields) != 1 || fields["Cookie"] != "a=b" {
 		t.Errorf("asked %+v with the fields %v", q, fields)
+	}
+}
+
+// TestARecoveryIsTold from the declaration on, and of several nodes of one name it is the one that is down.
+func TestARecoveryIsTold(t *testing.T) {
+	b := newBench(t)
+	old := crdt.NodeID{7}
+	b.mesh.down = []dashboard.Down{
+		{Node: old.String(), Name: "two", State: "down", Rooms: []dashboard.DownRoom{}, Message: "two is down"},
+		{Node: crdt.NodeID{8}.String(), Name: "twins", State: "down", Rooms: []dashboard.DownRoom{}},
+		{Node: crdt.NodeID{9}.String(), Name: "twins", State: "down", Rooms: []dashboard.DownRoom{}},
+	}
+	b.wants("POST", "/api/v1/nodes/twins/declare_dead", `{"gone_for_good":true}`, 409, crdt.NodeID{9}.String())
+	at := begin.Add(33500 * time.Millisecond)
+	d := &b.mesh.down[0]
+	d.State, d.UsableAt, d.Message = "recovering", &at, "recovering two's 102 of 240 capacity: usable in 34 s"
+	d.Rooms = []dashboard.DownRoom{{Room: b.room, Name: "shop", Capacity: dashboard.Amount{Places: 102}, Minted: dashboard.Amount{Places: 240}}}
+	told := []string{`"node":"` + old.String() + `"`, `"rooms":[{"approximate":false,"capacity":{"per_minute":0,"places":102},`,
+		`"sessions":0}],"state":"recovering"`, `"usable_in_seconds":34}`}
+	b.wants("POST", "/api/v1/nodes/two/declare_dead", `{"gone_for_good":true}`, 200, told...)
+	b.wants("GET", "/api/v1/nodes/two/recovery", "", 200, told...)
+	if !slices.Equal(b.mesh.dead, []crdt.NodeID{old}) {
+		t.Errorf("declared dead: %v, want the one that is down", b.mesh.dead)
+	}
+	b.mesh.down = nil
+	b.wants("GET", "/api/v1/nodes/"+old.String()+"/recovery", "", 200, `"state":"`+Usable+`"`, `"usable_in_seconds":0}`)
+	b.mesh.unrecovered = true // nobody has recovered it yet
+	b.wants("GET", "/api/v1/nodes/"+old.String()+"/recovery", "", 200, `"state":"waiting"`)
+}
+
+// TestStreamsAreInTheDocument, and what they tell is as it says.
+func TestStreamsAreInTheDocument(t *testing.T) {
+	b := newBench(t)
+	doc := b.document()
+	for path, media := range map[string]string{"/api/v1/watch": "text/event-stream", "/api/v1/rooms/{room}/watch": "text/event-stream", "/api/v1/rooms/{room}/history": "application/json"} {
+		item := doc.Paths.Value(path)
+		if item == nil || item.Get == nil || item.Get.Responses.Status(200).Value.Content[media] == nil {
+			t.Errorf("%s: %+v, want a GET that answers %s", path, item, media)
+		}
+		if _, ok := b.api.Route("GET", path); ok {
+			t.Errorf("%s is answered here as well", path)
+		}
+	}
+	for name, v := range map[string]any{
+		"History":      dashboard.History{From: begin, Step: 60, Active: dashboard.Series{1, math.NaN()}},
+		"Detail":       dashboard.Detail{Buckets: []dashboard.Bucket{}, Sites: []dashboard.SiteShare{}, Events: []dashboard.Event{}},
+		"OtherRefusal": map[string]any{"errors": []any{map[string]any{"message": "x"}}},
+	} {
+		b.wantValid(name, doc.Components.Schemas[name], v)
 	}
 }
