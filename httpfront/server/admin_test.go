@@ -17,26 +17,23 @@ import (
 )
 
 func TestAdminIsNotForEverybody(t *testing.T) {
-	for _, c := range []struct {
-		admin Admin
-		says  string // "": it is fine
-	}{
-		{Admin{Listen: "127.0.0.1:9080"}, ""},
-		{Admin{Listen: "[::1]:9080"}, ""},
-		{Admin{Listen: "localhost:9080"}, ""},
-		{Admin{Listen: "0.0.0.0:9080"}, "needs tokens"},
-		{Admin{Listen: ":9080"}, "needs tokens"},
-		{Admin{Listen: "a.example:9080"}, "needs tokens"},
-		{Admin{Listen: ":9080", TokenFile: "t"}, "needs TLS"},
-		{Admin{Listen: ":9080", Token: "0123456789abcdef"}, "needs TLS"},
-		{Admin{Listen: ":9080", CertFile: "c", KeyFile: "k"}, "needs tokens"},
-		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c"}, "belong together"},
-		{Admin{Listen: ":9080", TokenFile: "t", CertFile: "c", KeyFile: "k"}, ""},
-		{Admin{Listen: "127.0.0.1:9080", TokenFile: "t"}, ""},
+	for admin, says := range map[Admin]string{ // "": it is fine
+		{Listen: "127.0.0.1:9080"}:                                     "",
+		{Listen: "[::1]:9080"}:                                         "",
+		{Listen: "localhost:9080"}:                                     "",
+		{Listen: "0.0.0.0:9080"}:                                       "needs tokens",
+		{Listen: ":9080"}:                                              "needs tokens",
+		{Listen: "a.example:9080"}:                                     "needs tokens",
+		{Listen: ":9080", TokenFile: "t"}:                              "needs TLS",
+		{Listen: ":9080", Token: "0123456789abcdef"}:                   "needs TLS",
+		{Listen: ":9080", CertFile: "c", KeyFile: "k"}:                 "needs tokens",
+		{Listen: ":9080", TokenFile: "t", CertFile: "c"}:               "belong together",
+		{Listen: ":9080", TokenFile: "t", CertFile: "c", KeyFile: "k"}: "",
+		{Listen: "127.0.0.1:9080", TokenFile: "t"}:                     "",
 	} {
-		err := (&Config{Admin: c.admin}).checkAdmin()
-		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: error %v, want %q", c.admin, err, c.says)
+		err := (&Config{Admin: admin}).checkAdmin()
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
+			t.Errorf("%+v: error %v, want %q", admin, err, says)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -127,8 +128,20 @@ func (m *rotating) lookLater(d time.Duration) {
 	m.look()
 }
 
-func (m *rotating) uses(id transport.SecretID) bool {
-	return !slices.ContainsFunc(m.nodes, func(n *rotatingNode) bool { return n.rotation.Uses() != id })
+func (m *rotating) wantUses(when string, id transport.SecretID) {
+	m.t.Helper()
+	for i, n := range m.nodes {
+		if got := n.rotation.Uses(); got != id {
+			m.t.Fatalf("%s: node %d uses %s, want %s", when, i, got, id)
+		}
+	}
+}
+
+func (m *rotating) wantAccepts(when string, secrets int) {
+	m.t.Helper()
+	if n := len(m.nodes[0].order()); n != secrets {
+		m.t.Errorf("%s: %d secrets are accepted, want %d", when, n, secrets)
+	}
 }
 
 // TestRotationLogsNobodyOut has the nodes of a mesh be given a new secret in each order,
@@ -139,33 +152,26 @@ func TestRotationLogsNobodyOut(t *testing.T) {
 	next := old.Next()
 	for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
 		for name, file := range map[string]string{"beside the old one": next.Text() + "\n" + old.Text() + "\n", "instead of it": next.Text() + "\n"} {
+			name = fmt.Sprintf("%s, order %v, ", name, order)
 			m := newRotating(t, 3, old.Text())
 			m.look()
 			for _, i := range order {
-				if !m.uses(old.ID()) {
-					t.Fatalf("%s, order %v: used before all have it", name, order)
-				}
+				m.wantUses(name+"before all have it", old.ID())
 				m.give(i, file)
 				m.look()
 				m.lookLater(2 * secretSettles)
 			}
 			m.lookLater(2 * secretSettles)
-			if !m.uses(next.ID()) {
-				t.Fatalf("%s, order %v: not used although all have it", name, order)
-			}
+			m.wantUses(name+"once all have it", next.ID())
 			for _, i := range order {
 				m.give(i, next.Text())
 				m.look()
 			}
-			if n := len(m.nodes[0].order()); n != 2 {
-				t.Errorf("%s, order %v: %d secrets are accepted on the day of the change, want both", name, order, n)
-			}
+			m.wantAccepts(name+"on the day of the change", 2)
 			for range 3 {
 				m.lookLater(secretLingers)
 			}
-			if n := len(m.nodes[0].order()); n != 1 {
-				t.Errorf("%s, order %v: %d secrets are accepted in the end", name, order, n)
-			}
+			m.wantAccepts(name+"in the end", 1)
 		}
 	}
 }
@@ -192,16 +198,12 @@ func TestRotationWaitsForWhoIsDown(t *testing.T) {
 	m.look()
 	m.lookLater(2 * secretSettles)
 	m.look()
-	if !m.uses(next.ID()) {
-		t.Fatal("not used although all have it")
-	}
+	m.wantUses("once all have it", next.ID())
 	for i := range m.nodes {
 		m.start(i)
 		m.check()
 	}
-	if !m.uses(next.ID()) {
-		t.Error("a restart goes back to the old secret")
-	}
+	m.wantUses("after restarts", next.ID())
 }
 
 func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
@@ -210,16 +212,13 @@ func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
 	for _, file := range []string{"", "nothing", old.Text()[:20], transport.NewSecret().Text() + "\n" + old.Text()} {
 		m.give(0, file)
 		m.look()
-		if !m.uses(old.ID()) || len(m.nodes[0].order()) != 1 {
-			t.Errorf("%.20q was taken", file)
-		}
+		m.wantUses("after a file that is "+file, old.ID())
+		m.wantAccepts("after a file that is "+file, 1)
 	}
 	path := m.nodes[0].path
 	noError(t, errors.Join(os.Remove(path), os.Symlink("/dev/zero", path))) // it has no end
 	m.look()
-	if !m.uses(old.ID()) {
-		t.Error("a file without an end was taken")
-	}
+	m.wantUses("after a file without an end", old.ID())
 }
 
 // TestNoSecretIsLostFromTheFile: other nodes may send theirs while this one makes its own.

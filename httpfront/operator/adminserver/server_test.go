@@ -289,36 +289,24 @@ func (a at) Network() string { return "tcp" }
 func (a at) String() string  { return a.addr }
 
 func TestWhereItListens(t *testing.T) {
-	withTLS := func(c *Config) { c.TLS = &tls.Config{} }
-	withBoth := func(c *Config) { withTokens(c); withTLS(c) }
-	asItIs := func(*Config) {}
-	for _, c := range []struct {
-		listen string
-		change func(*Config)
-		ok     bool
-	}{
-		{"127.0.0.1:0", asItIs, true},
-		{"127.9.9.9:80", asItIs, true},
-		{"[::1]:9080", asItIs, true},
-		{"localhost:9080", asItIs, true},
-		{":9080", asItIs, false},
-		{"0.0.0.0:9080", asItIs, false},
-		{"[::]:9080", asItIs, false},
-		{"192.0.2.1:9080", asItIs, false},
-		{"example.org:80", asItIs, false},
-		{"localhost", asItIs, false},
-		{"127.0.0.1.:9080", asItIs, false},
-		{":9080", withTokens, false},
-		{":9080", withBoth, true},
-		{"127.0.0.1:9080", withTokens, true},
-		{":9080", withTLS, false},
-	} {
-		cfg := Config{Listener: at{addr: c.listen}}
-		c.change(&cfg)
-		if _, err := New(cfg); (err == nil) != c.ok {
-			t.Errorf("listen on %q: error %v, want ok %v", c.listen, err, c.ok)
+	listens := func(listen string, tokens *Tokens, tls *tls.Config, ok bool) {
+		t.Helper()
+		if _, err := New(Config{Listener: at{addr: listen}, Tokens: tokens, TLS: tls}); (err == nil) != ok {
+			t.Errorf("listen on %q: error %v, want ok %v", listen, err, ok)
 		}
 	}
+	for _, loopback := range []string{"127.0.0.1:0", "127.9.9.9:80", "[::1]:9080", "localhost:9080"} {
+		listens(loopback, nil, nil, true)
+	}
+	for _, elsewhere := range []string{":9080", "0.0.0.0:9080", "[::]:9080", "192.0.2.1:9080", "example.org:80", "localhost", "127.0.0.1.:9080"} {
+		listens(elsewhere, nil, nil, false)
+	}
+	var c Config
+	withTokens(&c)
+	listens(":9080", c.Tokens, nil, false)
+	listens(":9080", c.Tokens, &tls.Config{}, true)
+	listens(":9080", nil, &tls.Config{}, false)
+	listens("127.0.0.1:9080", c.Tokens, nil, true)
 }
 
 // untilLimited asks for something at once, each time with another token that is none if guesses is set, and returns how often

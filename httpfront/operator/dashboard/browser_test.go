@@ -37,7 +37,7 @@ func TestBrowserModelIsTheMesh(t *testing.T) {
 		t.Fatalf("%d of %d courses came back", len(got), len(all))
 	}
 	for i, g := range got {
-		if have, want := asMaps(t, g), asMaps(t, all[i].Last); !reflect.DeepEqual(have, want) {
+		if have, want := asMaps(g), asMaps(all[i].Last); !reflect.DeepEqual(have, want) {
 			t.Fatalf("after %d deltas the page has\n%v\nand the snapshot is\n%v", len(all[i].Deltas), have, want)
 		}
 	}

@@ -66,12 +66,8 @@ func (c course) events() (first json.RawMessage, deltas []json.RawMessage, last 
 }
 
 // asMaps decodes a document, with its lists by key.
-func asMaps(t rapid.TB, b []byte) map[string]any {
-	t.Helper()
-	var all map[string]any
-	if err := json.Unmarshal(b, &all); err != nil {
-		t.Fatalf("%v: %s", err, b)
-	}
+func asMaps(b []byte) map[string]any {
+	all := decode[map[string]any](b)
 	for name, key := range keys {
 		byKey := map[string]any{}
 		items, _ := all[name].([]any)
@@ -84,18 +80,14 @@ func asMaps(t rapid.TB, b []byte) map[string]any {
 }
 
 // apply does with a delta what the page does.
-func apply(t rapid.TB, all map[string]any, b []byte) {
-	t.Helper()
-	var d struct {
+func apply(all map[string]any, b []byte) {
+	d := decode[struct {
 		Fields map[string]any
 		Lists  map[string]struct {
 			Set  []map[string]any
 			Gone []string
 		}
-	}
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatalf("%v: %s", err, b)
-	}
+	}](b)
 	take := func(to, from map[string]any) {
 		maps.Copy(to, from)
 		maps.DeleteFunc(to, func(_ string, v any) bool { return v == nil })
@@ -120,11 +112,11 @@ func apply(t rapid.TB, all map[string]any, b []byte) {
 func TestDeltasGiveTheSnapshot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first, deltas, last := drawCourse(t).events()
-		all := asMaps(t, first)
+		all := asMaps(first)
 		for _, d := range deltas {
-			apply(t, all, d)
+			apply(all, d)
 		}
-		if want := asMaps(t, last); !reflect.DeepEqual(all, want) {
+		if want := asMaps(last); !reflect.DeepEqual(all, want) {
 			t.Fatalf("deltas give\n%v\nthe snapshot is\n%v", all, want)
 		}
 	})

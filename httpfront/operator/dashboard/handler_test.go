@@ -124,14 +124,11 @@ func TestRoutes(t *testing.T) {
 
 func TestHistoryHasNullForWhatIsNotKnown(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 2, 2), nil)
-	var h struct {
+	b := body(s.get("/api/v1/rooms/" + s.room() + "/history?from=2026-07-01t18:00:00z&to=2026-07-01T19:00:00Z&step=60"))
+	h := decode[struct {
 		Step   float64    `json:"step_seconds"`
 		Active []*float64 `json:"active"`
-	}
-	b := body(s.get("/api/v1/rooms/" + s.room() + "/history?from=2026-07-01t18:00:00z&to=2026-07-01T19:00:00Z&step=60"))
-	if err := json.Unmarshal(b, &h); err != nil {
-		t.Fatal(err)
-	}
+	}](b)
 	if h.Step != 60 || len(h.Active) != 60 || h.Active[0] != nil || h.Active[59] == nil {
 		t.Errorf("got %s", b)
 	}

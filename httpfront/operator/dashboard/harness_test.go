@@ -3,6 +3,7 @@ package dashboard
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -47,6 +48,14 @@ func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
+	}
+	return v
+}
+
+// decode reads JSON that has to be in order.
+func decode[T any](text []byte) (v T) {
+	if err := json.Unmarshal(text, &v); err != nil {
+		panic(fmt.Sprintf("%v: %s", err, text))
 	}
 	return v
 }
@@ -184,14 +193,19 @@ func (f *follower) next() (name, data string) {
 	return "", ""
 }
 
-// want returns what the next event tells, which has to have that name.
-func (f *follower) want(name string) string {
+// want returns what the next event tells, which has to have that name, and to say all this.
+func (f *follower) want(name string, says ...string) []byte {
 	f.t.Helper()
 	got, data := f.next()
 	if got != name {
 		f.t.Fatalf("there comes %q %s, want %s", got, data, name)
 	}
-	return data
+	for _, part := range says {
+		if !strings.Contains(data, part) {
+			f.t.Errorf("there comes %s, want %s in it", data, part)
+		}
+	}
+	return []byte(data)
 }
 
 func (f *follower) wantEnd() {
