@@ -2,8 +2,6 @@ package admin_test
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"reflect"
@@ -13,10 +11,10 @@ import (
 
 	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
-	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -73,33 +71,7 @@ func same(t *testing.T, what string, got, want tree) {
 }
 
 // frontCheck is what the front of a node finds wrong with texts.
-func frontCheck(s *room.Settings) error {
-	var errs []error
-	fail := func(field string, err error) {
-		if err != nil {
-			errs = append(errs, &room.FieldError{Field: field, Problem: err.Error()})
-		}
-	}
-	for i, r := range s.Front.Rules {
-		_, err := expr.Compile(r.Expression, expr.Lists{})
-		fail(fmt.Sprintf("rules[%d].expression", i), err)
-	}
-	template := func(field, text string) {
-		if text != "" {
-			_, _, err := page.Compile(text)
-			fail(field, err)
-		}
-	}
-	template("custom-page-html", s.Front.CustomPage)
-	for i := range s.Events {
-		if p := s.Events[i].CustomPage; p != nil {
-			template(fmt.Sprintf("events[%d].custom-page-html", i), *p)
-		}
-	}
-	fail("message", page.CheckMessage(s.Front.Message))
-	fail("frame-ancestors", page.CheckFrameAncestors(s.Front.FrameAncestors))
-	return errors.Join(errs...)
-}
+func frontCheck(s *room.Settings) error { return httpfront.CheckRoom(s, expr.Lists{}) }
 
 // tree is a JSON object.
 type tree = map[string]any

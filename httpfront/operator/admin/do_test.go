@@ -45,10 +45,9 @@ func TestBodies(t *testing.T) {
 	b := newBench(t)
 	deep := strings.Repeat("[", 9) + strings.Repeat("]", 9)
 	for _, tt := range []struct {
-		body   string
-		status int
-		code   int
-		says   string
+		body         string
+		status, code int
+		says         string
 	}{
 		{"", 400, admin.CodeNotJSON, "it is empty"},
 		{"{", 400, admin.CodeNotJSON, "want one JSON value"},

@@ -27,6 +27,11 @@ func ready() Part {
 	return NewPaths(h, map[string]Scope{"/readyz": Nothing})
 }
 
+func withHealth(c *Config) {
+	withTokens(c)
+	c.Health = ready()
+}
+
 // TestBodiesOfStrangersAreNotHeld has strangers send long bodies, with a length and in chunks, all but their ends.
 func TestBodiesOfStrangersAreNotHeld(t *testing.T) {
 	base, _ := start(t, withTokens)
@@ -117,10 +122,7 @@ func TestFewLongBodiesAtATime(t *testing.T) {
 
 // TestOpenConnectionsKeepNobodyOut holds more connections than there may be, none of which asks anything to the end.
 func TestOpenConnectionsKeepNobodyOut(t *testing.T) {
-	base, _ := start(t, func(c *Config) {
-		withTokens(c)
-		c.Health = ready()
-	})
+	base, _ := start(t, withHealth)
 	for range connsMaxPerAddress + 20 {
 		io.WriteString(dial(t, base), "GET /readyz HTTP/1.1\r\nHost: localhost\r\n")
 	}
@@ -136,10 +138,7 @@ func TestOpenConnectionsKeepNobodyOut(t *testing.T) {
 
 // TestHealthChecksAreNotLimited, and neither is who has a token, by what strangers at the same address do.
 func TestHealthChecksAreNotLimited(t *testing.T) {
-	base, _ := start(t, func(c *Config) {
-		withTokens(c)
-		c.Health = ready()
-	})
+	base, _ := start(t, withHealth)
 	untilLimited(t, base+"/thing/open", false)
 	for range 3 {
 		wants(t, 200, "ready", "GET", base+"/readyz", strings.NewReader("and a body"))
