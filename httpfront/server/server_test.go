@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -293,4 +294,54 @@ type watched struct {
 func (w watched) Route(host, path string) httpfront.Room {
 	w.routed.Store(true)
 	return w.Rooms.Route(host, path)
+}
+
+// TestManyHostsAreNotAllTold: how many there are is in the log, and of which some are.
+func TestManyHostsAreNotAllTold(t *testing.T) {
+	rooms := make([]room.Settings, 1000)
+	for i := range rooms {
+		rooms[i].Host = fmt.Sprintf("shop-%03d.example", i/2)
+	}
+	var out strings.Builder
+	new(Front).warnOfHosts(rooms, slog.New(slog.NewTextHandler(&out, nil)))
+	if got := out.String(); !strings.Contains(got, "hosts=500 ") || strings.Count(got, ".example") != hostsTold || !strings.Contains(got, "shop-000.example") {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestRoomIDIsTheSameOnEveryNode(t *testing.T) {
+	// What a node computed yesterday, on another machine.
+	if got, want := RoomID("default").String(), "b3210f84475868c4c9b0ccda9a01b1a5"; got != want {
+		t.Errorf("id of the room default = %s, want %s", got, want)
+	}
+	if RoomID("a") == RoomID("b") {
+		t.Error("two rooms have one id")
+	}
+}
+
+// TestAnswersAboutThePast refuses questions that make no sense.
+func TestAnswersAboutThePast(t *testing.T) {
+	m := new(managed)
+	for _, n := range []int{0, historyBytes - 1, historyBytes + 1} {
+		if _, err := m.answerHistory(t.Context(), transport.Peer{}, make([]byte, n)); err == nil {
+			t.Errorf("%d bytes are answered", n)
+		}
+	}
+	far := make([]byte, historyBytes)
+	far[historyBytes-8] = 0x80
+	if _, err := m.answerHistory(t.Context(), transport.Peer{}, far); err == nil {
+		t.Error("a time before 1970 is answered")
+	}
+}
+
+// TestOutcomesAreTheirs: each outcome of a request is the one of that name in the metrics.
+func TestOutcomesAreTheirs(t *testing.T) {
+	for o, as := range outcomes {
+		if want := httpfront.Outcome(o).String(); as.String() != want {
+			t.Errorf("%s is counted as %s", want, as)
+		}
+	}
+	if next := httpfront.Outcome(len(outcomes)).String(); next != "unknown" {
+		t.Errorf("%s is not counted", next)
+	}
 }

@@ -1,14 +1,174 @@
 package admin_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
+
+// document returns the OpenAPI document that is served.
+func (b *bench) document() *openapi3.T {
+	b.Helper()
+	resp := b.send("GET", "/api/v1/openapi.json", nil)
+	doc, err := openapi3.NewLoader().LoadFromData(resp.Body)
+	if err == nil {
+		err = doc.Validate(b.Context())
+	}
+	if err != nil {
+		b.Fatalf("the document: %v", err)
+	}
+	return doc
+}
+
+func TestTheDocumentIsOne(t *testing.T) {
+	b := newBench(t)
+	doc := b.document()
+	if doc.OpenAPI != "3.1.0" {
+		t.Errorf("it is of version %s", doc.OpenAPI)
+	}
+	for _, r := range b.api.Routes() {
+		item := doc.Paths.Value(r.Path)
+		if item == nil || item.GetOperation(r.Method) == nil {
+			t.Errorf("it has no %s %s", r.Method, r.Path)
+			continue
+		}
+		op := item.GetOperation(r.Method)
+		if op.OperationID != r.ID || op.Summary == "" {
+			t.Errorf("%s %s: %q, %q", r.Method, r.Path, op.OperationID, op.Summary)
+		}
+		if scopes := (*op.Security)[0]["token"]; !slices.Equal(scopes, []string{r.Scope.String()}) {
+			t.Errorf("%s: it takes %v, want %s", r.ID, scopes, r.Scope)
+		}
+		if wantsWrite := r.Method != "GET"; wantsWrite != (r.Scope == admin.Write) {
+			t.Errorf("%s %s: scope %s", r.Method, r.Path, r.Scope)
+		}
+	}
+}
+
+// bodies are what each route is sent, by the id of its operation here; all others have no
+// body.
+func bodies() map[string]any {
+	event := plus(newEvent("spring", 3), "prequeue_start_time", begin.AddDate(0, 0, 3).Add(-time.Hour), "total_active_users", 5, "new_users_per_minute", 5, "description", nil)
+	return map[string]any{
+		"createRoom": plus(everything("made"), "policy", nil), "replaceRoom": everything("shop"), "changeRoom": tree{"queue_all": true, "session_duration": nil},
+		"preview": tree{"custom_html": "<p>wait"}, "createEvent": event, "replaceEvent": event, "changeEvent": tree{"suspended": true, "queueing_method": nil},
+		"createRule": plus(newRule("a"), "position", tree{"index": 1}), "replaceRules": []tree{newRule("a"), newRule("b")}, "changeRule": tree{"enabled": false, "position": tree{"after": ""}},
+		"createRateLimit": plus(newRateLimit("a"), "position", tree{"index": 1}), "replaceRateLimit": newRateLimit("limit"), "replaceRateLimits": []tree{newRateLimit("limit"), newRateLimit("b")}, "changeRateLimit": tree{"enabled": false, "position": tree{"after": ""}},
+		"replaceZone": tree{"search_engine_crawler_bypass": true}, "changeZone": tree{},
+	}
+}
+
+// TestEveryRouteIsAsDocumented sends a request to each, and holds both it and the answer
+// against the document; and one that is refused. Answers have no more than is documented,
+// since SDKs made from the document know every field.
+func TestEveryRouteIsAsDocumented(t *testing.T) {
+	all, doc := bodies(), newBench(t).document()
+	for _, s := range doc.Components.Schemas {
+		if len(s.Value.Properties) > 0 {
+			s.Value.AdditionalProperties.Has = new(false)
+		}
+	}
+	for _, route := range newBench(t).api.Routes() {
+		t.Run(route.ID, func(t *testing.T) {
+			b := newBench(t)
+			at := b.add(rooms, plus(everything("shop"), "custom_page_html", ""))
+			path := strings.NewReplacer("{zone}", "shop", "{account}", "any", "{room}", last(at),
+				"{event}", last(b.add(at+"/events", newEvent("sale", 1))),
+				"{limit}", last(b.add(rateLimits, newRateLimit("limit"))),
+				"{rule}", b.list("POST", at+"/rules", newRule("x"))[0]["id"].(string)).Replace(route.Path)
+			if found, ok := b.api.Route(route.Method, path); !ok || found.ID != route.ID {
+				t.Errorf("%s %s leads to %v", route.Method, path, found)
+			}
+			id := strings.TrimPrefix(route.ID, "v4")
+			body, there := all[strings.ToLower(id[:1])+id[1:]]
+			if there != (route.Body != nil) {
+				t.Fatalf("there is no body for it to be tested with")
+			}
+			if err := b.compare(doc, route, path, body, 200); err != nil {
+				t.Error(err)
+			}
+			if route.Body == nil {
+				return
+			}
+			if err := b.compare(doc, route, path, tree{"nonsense": 1}, 400); err == nil {
+				t.Error("the document takes nonsense")
+			}
+		})
+	}
+}
+
+// last is the last segment of a path.
+func last(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+
+// compare sends a request, fails where it is answered otherwise than documented, and returns what is wrong with its body.
+func (b *bench) compare(doc *openapi3.T, route admin.Route, path string, body any, status int) error {
+	b.Helper()
+	op := doc.Paths.Value(route.Path).GetOperation(route.Method)
+	resp := b.send(route.Method, path, body)
+	answer := op.Responses.Default()
+	if resp.Status == 200 {
+		answer = op.Responses.Status(200)
+	}
+	media := answer.Value.Content[resp.ContentType]
+	if resp.Status != status || media == nil {
+		b.Fatalf("%s %s: status %d, %s, want %d: %s", route.Method, path, resp.Status, resp.ContentType, status, resp.Body)
+	}
+	if err := valid(media, resp.Body); err != nil {
+		b.Errorf("%s %s: the answer: %v\n%s", route.Method, path, err, resp.Body)
+	}
+	if body == nil {
+		return nil
+	}
+	return valid(op.RequestBody.Value.Content["application/json"], must(json.Marshal(body)))
+}
+
+// valid returns what of a text is not as documented.
+func valid(media *openapi3.MediaType, text []byte) error {
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return err
+	}
+	return media.Schema.Value.VisitJSON(v, openapi3.EnableJSONSchema2020(), openapi3.EnableFormatValidation())
+}
+
+// TestRoutesOfOthers are served and documented like those of rooms.
+func TestRoutesOfOthers(t *testing.T) {
+	nodes := admin.Route{
+		Method: "GET", Path: "/api/v1/nodes/{node}", Scope: admin.Read, ID: "getNode", Summary: "Shows a node.", Tag: "nodes", Answer: admin.Ref("Node"),
+		Params: []admin.Parameter{{Name: "node", Meaning: "The id of a node."}},
+		Handle: func(_ context.Context, c *admin.Call) (admin.Answer, error) {
+			if c.Param("node") != "n 1" {
+				return admin.Answer{}, admin.Refuse(404, 1999, "there is no node %q", c.Param("node"))
+			}
+			return admin.Answer{Result: map[string]string{"name": "n1"}}, nil
+		},
+	}
+	b := newBench(t)
+	cfg := admin.Config{Mesh: b.mesh, Routes: []admin.Route{nodes}, Schemas: map[string]admin.Schema{
+		"Node": {"type": "object", "properties": map[string]admin.Schema{"name": {"type": "string"}}},
+	}}
+	b.api = must(admin.New(cfg))
+	is(t, "it answered", b.want("GET", "/api/v1/nodes/n%201", nil), tree{"name": "n1"})
+	b.refuses(404, "GET", "/api/v1/nodes/n2", nil)
+	if b.document().Paths.Value(nodes.Path) == nil {
+		t.Error("the document has not got it")
+	}
+	cfg.Routes = append(cfg.Routes, nodes)
+	if _, err := admin.New(cfg); err == nil {
+		t.Error("the same route was taken twice")
+	}
+}
 
 func apiPage() string {
 	return string(must(os.ReadFile("../../../docs/api.md")))
