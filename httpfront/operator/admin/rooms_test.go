@@ -321,11 +321,7 @@ func TestAnEditThatFails(t *testing.T) {
 func TestNearRoomNames(t *testing.T) {
 	b := newBench(t)
 	b.made("tickets")
-	for path, want := range map[string]string{
-		"/api/v1/rooms/tickts": `did you mean "tickets"?`, "/api/v1/rooms/tickts?zone=shop": `did you mean "tickets"?`, "/api/v1/rooms/else": `there is no room "else"`,
-	} {
-		if ms := b.refuses(404, "GET", path, nil); len(ms) != 1 || !strings.HasSuffix(ms[0].Message, want) {
-			t.Errorf("%s: it says %v, want %s", path, ms, want)
-		}
-	}
+	b.wantRefused(404, "GET", "/api/v1/rooms/tickts", nil, mistake{Message: `did you mean "tickets"?`})
+	b.wantRefused(404, "GET", "/api/v1/rooms/tickts?zone=shop", nil, mistake{Message: `did you mean "tickets"?`})
+	is(t, "of a name that is near to none", b.refuses(404, "GET", "/api/v1/rooms/else", nil)[0].Message, `there is no room "else"`)
 }

@@ -37,9 +37,9 @@ func must[T any](v T, err error) T {
 }
 
 // noted is a Part that says who it was asked by.
-type noted struct{ served int }
+type noted struct{}
 
-func (n *noted) Needs(method, path string) (Scope, bool) {
+func (noted) Needs(method, path string) (Scope, bool) {
 	switch {
 	case !strings.HasPrefix(path, "/thing"):
 		return Nothing, false
@@ -51,8 +51,7 @@ func (n *noted) Needs(method, path string) (Scope, bool) {
 	return Write, true
 }
 
-func (n *noted) Serve(ctx *fasthttp.RequestCtx) {
-	n.served++
+func (noted) Serve(ctx *fasthttp.RequestCtx) {
 	fmt.Fprintf(ctx, "%s %d bytes", ctx.Method(), len(ctx.PostBody()))
 }
 
@@ -62,7 +61,7 @@ func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
 func start(t *testing.T, change func(*Config)) (base string, s *Server) {
 	t.Helper()
 	ln := listen()
-	cfg := Config{Listener: ln, Parts: []Part{&noted{}}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	cfg := Config{Listener: ln, Parts: []Part{noted{}}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if change != nil {
 		change(&cfg)
 	}

@@ -204,18 +204,6 @@ func TestBrowserByKeyboard(t *testing.T) {
 	b.wantNothingWrong()
 }
 
-// TestBrowserMovesNothing for those whom movement makes ill; for others it does little.
-func TestBrowserMovesNothing(t *testing.T) {
-	s, b := sitDown(t, newFakeMesh(1, 12, 4))
-	b.Likes("prefers-reduced-motion", "reduce")
-	for _, view := range []string{"", "#/rooms/" + s.room(), "#/mesh"} {
-		b.open(s, view)
-		if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n != 0 {
-			t.Errorf("%q: %d things move", view, n)
-		}
-	}
-}
-
 // TestBrowserWithoutScript says that it needs one.
 func TestBrowserWithoutScript(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 1, 1), nil)

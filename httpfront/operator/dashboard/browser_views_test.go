@@ -83,7 +83,10 @@ func TestBrowserLooks(t *testing.T) {
 		{"light", func(b *tab) { b.Sized(1360, 1000, false) }, ""},
 		{"dark", func(b *tab) { b.Sized(1360, 1000, false); b.Likes("prefers-color-scheme", "dark") }, ""},
 		{"phone", func(b *tab) { b.Sized(360, 1400, true) }, ""},
-		{"tablet", func(b *tab) { b.Sized(820, 1100, true) }, "troubled"},
+		{"tablet", func(b *tab) {
+			b.Sized(820, 1100, true)
+			b.Likes("prefers-reduced-motion", "reduce")
+		}, "troubled"},
 		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, "troubled"},
 	} {
 		t.Run(l.name, func(t *testing.T) {
@@ -111,6 +114,8 @@ func TestBrowserLooks(t *testing.T) {
 						b.wantNothingWrong()
 						if l.name != "tablet" {
 							b.CheckAccess()
+						} else if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n != 0 {
+							t.Errorf("%d things move before those whom movement makes ill", n)
 						}
 					})
 				}

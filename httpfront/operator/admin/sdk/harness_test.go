@@ -223,6 +223,14 @@ func shows(t *testing.T, what string, answer any, want fields) {
 	}
 }
 
+// hosts returns the hosts that rules are about, of a list of them or a page.
+func hosts(answer any) (names string) {
+	for _, part := range strings.Split(string(must(json.Marshal(answer))), `http.host eq \"`)[1:] {
+		names += part[:strings.IndexByte(part, '\\')]
+	}
+	return names
+}
+
 // changed is what a room is changed to by each SDK.
 func (n *nodes) changed() fields {
 	return fields{

@@ -116,12 +116,6 @@ func (v *v0) rules() {
 	rule := func(host string) cloudflare.WaitingRoomRule {
 		return cloudflare.WaitingRoomRule{Action: "bypass_waiting_room", Expression: `http.host eq "` + host + `"`, Enabled: cloudflare.BoolPtr(true)}
 	}
-	hosts := func(rules []cloudflare.WaitingRoomRule) (all string) {
-		for _, r := range rules {
-			all += strings.Split(r.Expression, `"`)[1]
-		}
-		return all
-	}
 	all := must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: []cloudflare.WaitingRoomRule{rule("a"), rule("b")}}))
 	want(t, "replaced", hosts(all), "ab")
 	all = must(v.api.CreateWaitingRoomRule(ctx, v.zone, cloudflare.CreateWaitingRoomRuleParams{WaitingRoomID: room, Rule: rule("c")}))

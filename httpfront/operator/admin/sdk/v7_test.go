@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -76,13 +77,10 @@ func (v *v7) rooms() {
 		},
 		get,
 	} {
-		now := must(change())
-		shows(t, "changed", now, v.changed())
-		shows(t, "changed", now, fields{"queue_all": true})
-		want(t, "changed", now.CookieAttributes.Samesite, rooms.CookieAttributesSamesiteLax)
-		if t.Failed() {
-			t.Fatalf("that was step %d", i)
-		}
+		now, step := must(change()), fmt.Sprint("changed, step ", i)
+		shows(t, step, now, v.changed())
+		shows(t, step, now, fields{"queue_all": true})
+		want(t, step, now.CookieAttributes.Samesite, rooms.CookieAttributesSamesiteLax)
 	}
 	status := must(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: zone}))
 	want(t, "the status is known", status.Status.IsKnown(), true)
@@ -158,12 +156,6 @@ func (v *v7) events() {
 func (v *v7) rules() {
 	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms.Rules
 	room := v.made("rules").ID
-	hosts := func(rules []rooms.WaitingRoomRule) (names string) {
-		for _, r := range rules {
-			names += strings.Split(r.Expression, `"`)[1]
-		}
-		return names
-	}
 	host := func(name string) string { return `http.host eq "` + name + `"` }
 	var two []rooms.RuleUpdateParamsRule
 	for _, name := range []string{"a", "b"} {
