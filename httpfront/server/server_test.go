@@ -81,11 +81,7 @@ func start(t *testing.T, cfg Config) (s *Server, stop func() error) {
 		cancel()
 		return <-ended
 	})
-	t.Cleanup(func() {
-		if err := stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { noError(t, stop()) })
 	return s, stop
 }
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,40 +19,11 @@ import (
 // document returns the OpenAPI document that is served.
 func (b *bench) document() *openapi3.T {
 	b.Helper()
-	resp := b.send("GET", "/api/v1/openapi.json", nil)
-	doc, err := openapi3.NewLoader().LoadFromData(resp.Body)
-	if err == nil {
-		err = doc.Validate(b.Context())
-	}
-	if err != nil {
-		b.Fatalf("the document: %v", err)
+	doc := must(openapi3.NewLoader().LoadFromData(b.send("GET", "/api/v1/openapi.json", nil).Body))
+	if err := doc.Validate(b.Context()); err != nil || doc.OpenAPI != "3.1.0" {
+		b.Fatalf("the document is of version %s: %v", doc.OpenAPI, err)
 	}
 	return doc
-}
-
-func TestTheDocumentIsOne(t *testing.T) {
-	b := newBench(t)
-	doc := b.document()
-	if doc.OpenAPI != "3.1.0" {
-		t.Errorf("it is of version %s", doc.OpenAPI)
-	}
-	for _, r := range b.api.Routes() {
-		item := doc.Paths.Value(r.Path)
-		if item == nil || item.GetOperation(r.Method) == nil {
-			t.Errorf("it has no %s %s", r.Method, r.Path)
-			continue
-		}
-		op := item.GetOperation(r.Method)
-		if op.OperationID != r.ID || op.Summary == "" {
-			t.Errorf("%s %s: %q, %q", r.Method, r.Path, op.OperationID, op.Summary)
-		}
-		if scopes := (*op.Security)[0]["token"]; !slices.Equal(scopes, []string{r.Scope.String()}) {
-			t.Errorf("%s: it takes %v, want %s", r.ID, scopes, r.Scope)
-		}
-		if wantsWrite := r.Method != "GET"; wantsWrite != (r.Scope == admin.Write) {
-			t.Errorf("%s %s: scope %s", r.Method, r.Path, r.Scope)
-		}
-	}
 }
 
 // bodies are what each route is sent, by the id of its operation here; all others have no
@@ -90,6 +60,11 @@ func TestEveryRouteIsAsDocumented(t *testing.T) {
 			if found, ok := b.api.Route(route.Method, path); !ok || found.ID != route.ID {
 				t.Errorf("%s %s leads to %v", route.Method, path, found)
 			}
+			op := doc.Paths.Value(route.Path).GetOperation(route.Method)
+			is(t, "the operation", op.OperationID, route.ID)
+			is(t, "it has a summary", op.Summary != "", true)
+			is(t, "its scopes", (*op.Security)[0]["token"], []string{route.Scope.String()})
+			is(t, "it writes", route.Scope == admin.Write, route.Method != "GET")
 			id := strings.TrimPrefix(route.ID, "v4")
 			body, there := all[strings.ToLower(id[:1])+id[1:]]
 			if there != (route.Body != nil) {
@@ -215,20 +190,20 @@ func TestExamplesOfThePage(t *testing.T) {
 func TestThePageHasEverything(t *testing.T) {
 	b := newBench(t)
 	text := apiPage()
+	has := func(part string) {
+		t.Helper()
+		if !strings.Contains(text, part) {
+			t.Errorf("it has no %s", part)
+		}
+	}
 	doc := b.document()
 	for _, o := range objects {
 		for name := range fieldsOf(doc.Components.Schemas[o.schema].Value, "") {
-			name = name[strings.LastIndex(name, ".")+1:]
-			if !strings.Contains(text, "`"+name+"`") {
-				t.Errorf("it has no field %s", name)
-			}
+			has("`" + name[strings.LastIndex(name, ".")+1:] + "`")
 		}
 	}
 	for _, r := range b.api.Routes() {
-		path := strings.TrimPrefix(strings.TrimPrefix(r.Path, "/client/v4/zones/{zone}/waiting_rooms"), "/api/v1/rooms")
-		if !strings.Contains(text, path+"`") {
-			t.Errorf("it has no route %s", r.Path)
-		}
+		has(strings.TrimPrefix(strings.TrimPrefix(r.Path, "/client/v4/zones/{zone}/waiting_rooms"), "/api/v1/rooms") + "`")
 	}
 	codes := regexp.MustCompile(`(?m)^\tCode\w+\s*= (\d+)`).FindAllStringSubmatch(string(must(os.ReadFile("mistake.go"))), -1)
 	for _, code := range codes {

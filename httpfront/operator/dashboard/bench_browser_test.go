@@ -52,7 +52,7 @@ func TestBrowserBench(t *testing.T) {
 	s, b := sitDown(t, mesh)
 	b.Before(measuring)
 	b.Do(browsertest.Call(performance.Enable, performance.EnableParams{}), chromedp.Navigate("about:blank"))
-	blank := b.memory()
+	_, _, blank := b.memory()
 	fmt.Printf("%-18s %8s %7s %7s %7s %7s %7s %7s %5s %6s\n", "view", "frames/s", "p50 ms", "p95 ms", "p99 ms", "max ms", ">17 ms", ">33 ms", "long", "busy")
 	for _, v := range []struct {
 		name, hash string
@@ -66,7 +66,9 @@ func TestBrowserBench(t *testing.T) {
 		time.Sleep(*benchFor)
 		b.printFrames(v.name, (b.metric("TaskDuration")-before)/time.Since(begun).Seconds())
 		if v.name == "rooms, scrolling" || v.name == "room" {
-			b.printMemory(v.name, blank)
+			heap, page, process := b.memory()
+			fmt.Printf("  after %-16s %.1f MiB of JavaScript, %.1f MiB of page, %.1f MiB of process (an empty page: %.1f MiB), %.0f elements\n",
+				v.name+":", heap, page, process, blank, b.metric("Nodes"))
 		}
 		b.wantNothingWrong()
 	}
@@ -92,23 +94,15 @@ func (b *tab) printFrames(view string, busy float64) {
 		at(0.5), at(0.95), at(0.99), at(1), over(17), over(33), len(longs), 100*busy)
 }
 
-// usage is what a page takes, in MiB.
-type usage struct {
-	heap    float64 // of JavaScript, in use after a collection
-	page    float64 // of the page by the browser's own account: JavaScript, elements, canvases
-	process float64 // private to the process of the page; 0 where it cannot be told
-	nodes   float64 // of the document
-}
-
 const mib = 1 << 20
 
-func (b *tab) memory() (u usage) {
+// memory returns what a page takes, in MiB: JavaScript in use after a collection, the page by the browser's own account
+// (JavaScript, elements, canvases), and what is private to the process of the page; 0 where that cannot be told.
+func (b *tab) memory() (heap, page, process float64) {
 	b.T.Helper()
 	b.Do(browsertest.Call(heapprofiler.CollectGarbage, cdp.Empty{}), browsertest.Call(heapprofiler.CollectGarbage, cdp.Empty{}))
-	u.heap, u.nodes = b.metric("JSHeapUsedSize")/mib, b.metric("Nodes")
-	u.page = browsertest.See[float64](b.Tab, "crossOriginIsolated ? performance.measureUserAgentSpecificMemory().then(m => m.bytes) : 0") / mib
-	u.process = rendererMemory() / mib
-	return u
+	page = browsertest.See[float64](b.Tab, "crossOriginIsolated ? performance.measureUserAgentSpecificMemory().then(m => m.bytes) : 0")
+	return b.metric("JSHeapUsedSize") / mib, page / mib, rendererMemory() / mib
 }
 
 // metric returns one of the browser's own figures.
@@ -121,13 +115,6 @@ func (b *tab) metric(name string) float64 {
 	}
 	b.T.Fatalf("the browser has no figure %s", name)
 	return 0
-}
-
-func (b *tab) printMemory(view string, blank usage) {
-	b.T.Helper()
-	u := b.memory()
-	fmt.Printf("  after %-16s %.1f MiB of JavaScript, %.1f MiB of page, %.1f MiB of process (an empty page: %.1f MiB), %.0f elements\n",
-		view+":", u.heap, u.page, u.process, blank.process, u.nodes)
 }
 
 // rendererMemory returns how many bytes the largest renderer among the processes that

@@ -57,15 +57,12 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 		"/dashboard/icon.svg": "image/svg+xml", "/dashboard/uplot/LICENSE": "text/plain; charset=utf-8",
 	} {
 		resp := s.get(path)
-		if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != contentType {
-			t.Errorf("%s: %s as %q, want %q", path, resp.Status, resp.Header.Get("Content-Type"), contentType)
-		}
 		for name, want := range map[string]string{
-			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache",
+			"Content-Type": contentType, "Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache",
 			"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Vary": "Accept-Encoding",
 		} {
-			if got := resp.Header.Get(name); got != want {
-				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
+			if got := resp.Header.Get(name); got != want || resp.StatusCode != 200 {
+				t.Errorf("%s: %s, %s is %q, want %q", path, resp.Status, name, got, want)
 			}
 		}
 		etag := resp.Header.Get("ETag")
