@@ -268,9 +268,7 @@ func TestBodies(t *testing.T) {
 		b.wantRefused(tt.status, "POST", rooms, tt.body, mistake{Code: tt.code, Message: tt.says})
 	}
 	for _, body := range []string{"[]", "null", "1", `"x"`} { // what is not there has no further mistakes
-		if got := b.refuses(400, "POST", rooms, body); len(got) != 1 {
-			t.Errorf("%s: it says %v", body, got)
-		}
+		is(t, body+": mistakes", len(b.refuses(400, "POST", rooms, body)), 1)
 	}
 	// A page that is as long as it may be fits, however JSON writes it.
 	b.want("POST", rooms, plus(newRoom("long"), "custom_page_html", strings.Repeat("<", 1<<20)))

@@ -210,11 +210,8 @@ func TestAPageThatHasNotArrived(t *testing.T) {
 	b.wantRefused(503, "PATCH", event, tree{"suspended": true}, mistake{Message: "has not arrived"})
 	b.want("PATCH", event, tree{"custom_page_html": "<p>another"})
 	b.want("PATCH", event, tree{"suspended": true})
-}
 
-func TestAPageOfARoomThatHasNotArrived(t *testing.T) {
-	b := newBench(t)
-	path := b.add(rooms, plus(newRoom("a"), "custom_page_html", "<p>{{waitTime}}"))
+	path = b.add(rooms, plus(newRoom("b"), "custom_page_html", "<p>{{waitTime}}")) // a page of the room itself
 	b.mesh.Forget(isText)
 	b.want("PATCH", path, tree{"suspended": true})
 	b.refuses(503, "PATCH", path, tree{"message": "soon"})

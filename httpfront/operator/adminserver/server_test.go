@@ -108,14 +108,17 @@ func ask(t *testing.T, method, url string, body io.Reader, fields ...string) (*h
 	return resp, string(must(io.ReadAll(resp.Body)))
 }
 
-// wants is ask, and fails where the answer has another status or does not say something.
-func wants(t *testing.T, code int, says, method, url string, body io.Reader, fields ...string) http.Header {
+// wants is ask, and fails where the answer has another status, does not say something, or lacks a field that such answers have.
+func wants(t *testing.T, code int, says, method, url string, body io.Reader, fields ...string) {
 	t.Helper()
 	resp, got := ask(t, method, url, body, fields...)
 	if resp.StatusCode != code || !strings.Contains(got, says) {
 		t.Errorf("%s %s with %q: %d %s, want %d with %q", method, url, fields, resp.StatusCode, got, code, says)
 	}
-	return resp.Header
+	h := resp.Header
+	if code == 401 && h.Get("WWW-Authenticate") != "Bearer" || h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("%s %s: header %v", method, url, h)
+	}
 }
 
 func dial(t *testing.T, base string) net.Conn {
@@ -169,46 +172,28 @@ func TestDescriptorsComeBack(t *testing.T) {
 	}
 }
 
-// attempt is a request with a token, and what is to come of it.
-type attempt struct {
-	method, path, token string
-	want                int
-	says                string
-}
-
-func tryAll(t *testing.T, base string, all []attempt) {
-	t.Helper()
-	for _, c := range all {
-		head := wants(t, c.want, c.says, c.method, base+c.path, nil, with(c.token)...)
-		if c.want == 401 && head.Get("WWW-Authenticate") != "Bearer" || head.Get("Cache-Control") != "no-store" || head.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s %s: header %v", c.method, c.path, head)
-		}
-	}
-}
-
 func TestWhoMayDoWhat(t *testing.T) {
 	base, s := start(t, withTokens)
-	tryAll(t, base, []attempt{
-		{"GET", "/thing", "", 401, "needs a token"},
-		{"GET", "/thing", "", 401, `"code":10000`},
-		{"GET", "/nothing", readToken, 404, `"code":7003`},
-		{"GET", "/thing", "wrong-0123456789ab", 401, "not good"},
-		{"GET", "/thing", readToken, 200, "GET"},
-		{"GET", "/thing", writeToken, 200, "GET"},
-		{"POST", "/thing", readToken, 403, "scope write; the one that was sent has read"},
-		{"POST", "/thing", writeToken, 200, "POST"},
-		{"GET", "/thing/open", "", 200, "GET"},
-		{"GET", "/nothing", "", 401, "needs a token"},
-		{"GET", "/nothing", readToken, 404, "nothing at /nothing"},
-		{"POST", "/client/v4/x", "", 401, `"success":false`},
-	})
+	wants(t, 401, "needs a token", "GET", base+"/thing", nil)
+	wants(t, 401, `"code":10000`, "GET", base+"/thing", nil)
+	wants(t, 404, `"code":7003`, "GET", base+"/nothing", nil, with(readToken)...)
+	wants(t, 401, "not good", "GET", base+"/thing", nil, with("wrong-0123456789ab")...)
+	wants(t, 200, "GET", "GET", base+"/thing", nil, with(readToken)...)
+	wants(t, 200, "GET", "GET", base+"/thing", nil, with(writeToken)...)
+	wants(t, 403, "scope write; the one that was sent has read", "POST", base+"/thing", nil, with(readToken)...)
+	wants(t, 200, "POST", "POST", base+"/thing", nil, with(writeToken)...)
+	wants(t, 200, "GET", "GET", base+"/thing/open", nil)
+	wants(t, 401, "needs a token", "GET", base+"/nothing", nil)
+	wants(t, 404, "nothing at /nothing", "GET", base+"/nothing", nil, with(readToken)...)
+	wants(t, 401, `"success":false`, "POST", base+"/client/v4/x", nil)
 	wants(t, 401, "", "GET", base+"/thing", nil, "Authorization", readToken)
 	wants(t, 200, "", "GET", base+"/thing", nil, "Authorization", "bearer "+readToken)
 	next := new(Tokens)
 	if err := errors.Join(next.Add("another-0123456789", Read), s.SetTokens(next)); err != nil {
 		t.Fatal(err)
 	}
-	tryAll(t, base, []attempt{{"GET", "/thing", readToken, 401, ""}, {"GET", "/thing", "another-0123456789", 200, ""}})
+	wants(t, 401, "", "GET", base+"/thing", nil, with(readToken)...)
+	wants(t, 200, "", "GET", base+"/thing", nil, with("another-0123456789")...)
 	if s.SetTokens(nil) == nil {
 		t.Error("a listener with tokens is opened to everybody")
 	}
@@ -409,7 +394,8 @@ func TestPartsByPath(t *testing.T) {
 		"/readyz": {200, 200}, "/status": {401, 200}, "/dashboard/": {200, 200}, "/dashboard/app.js": {200, 200}, "/": {200, 200},
 		"/api/v1/watch": {401, 200}, "/api/v1/rooms/x/watch": {401, 200}, "/api/v1/rooms/x/history": {401, 200}, "/api/v1/rooms/x": {401, 404},
 	} {
-		tryAll(t, base, []attempt{{"GET", path, "", want.stranger, ""}, {"GET", path, readToken, want.operator, ""}})
+		wants(t, want.stranger, "", "GET", base+path, nil)
+		wants(t, want.operator, "", "GET", base+path, nil, with(readToken)...)
 	}
 }
 

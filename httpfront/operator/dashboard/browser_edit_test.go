@@ -91,7 +91,7 @@ func TestBrowserHoldsEverybody(t *testing.T) {
 // TestBrowserMayOnlyLook with a token that is for that alone.
 func TestBrowserMayOnlyLook(t *testing.T) {
 	s, b := openRoom(t)
-	s.allow(someToken, looks)
+	s.allow(looks)
 	b.Click(".settings button", "Suspend …")
 	b.Click("dialog button.primary", "Suspend")
 	b.Shows("dialog .wrong", "needs the scope write")

@@ -137,7 +137,7 @@ func TestBrowserAsksForAToken(t *testing.T) {
 	if got := browsertest.See[int](b.Tab, "localStorage.length + document.cookie.length"); got != 0 {
 		t.Error("the token is kept for longer than the tab")
 	}
-	s.allow(someToken)
+	s.allow()
 	s.mesh.change(func(f *fakeMesh) { f.snap.Rooms[0].Waiting++ })
 	b.Awaits("!!document.querySelector('dialog.signin')")
 	b.wantNothingWrong()

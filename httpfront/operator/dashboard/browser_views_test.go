@@ -17,43 +17,41 @@ const wide = "document.documentElement.scrollWidth - document.documentElement.cl
 // troubled is a mesh in which much is wrong at a time.
 func troubled() *fakeMesh {
 	f := newFakeMesh(2, 24, 12)
-	f.change(func(f *fakeMesh) {
-		rooms, nodes := f.snap.Rooms, f.snap.Nodes
-		nodes[5].State = "failed"
-		f.snap.Down = []Down{
-			{
-				Node: nodes[5].Node, Name: nodes[5].Name, Site: nodes[5].Site, State: "down", Since: time.Now(), Order: nodes[5].Name, Rooms: []DownRoom{{Name: "exam-012", Capacity: Amount{Places: 102, Rate: 510}, Minted: Amount{Places: 240, Rate: 1200}}},
-				Message: nodes[5].Name + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + nodes[5].Name + " --gone-for-good",
-			},
-			{
-				Node: "x", Name: "lost-1", Site: nodes[5].Site, State: "recovering", Since: time.Now(), Order: "lost-1", Rooms: []DownRoom{},
-				Message: "recovering lost-1's 64 of 240 capacity: usable in 34 s",
-			},
+	rooms, nodes := f.snap.Rooms, f.snap.Nodes
+	nodes[5].State = "failed"
+	f.snap.Down = []Down{
+		{
+			Node: nodes[5].Node, Name: nodes[5].Name, Site: nodes[5].Site, State: "down", Since: time.Now(), Order: nodes[5].Name, Rooms: []DownRoom{{Name: "exam-012", Capacity: Amount{Places: 102, Rate: 510}, Minted: Amount{Places: 240, Rate: 1200}}},
+			Message: nodes[5].Name + " is down: 102 of 240 capacity unusable; start it again, or declare it dead: ropeline node declare-dead " + nodes[5].Name + " --gone-for-good",
+		},
+		{
+			Node: "x", Name: "lost-1", Site: nodes[5].Site, State: "recovering", Since: time.Now(), Order: "lost-1", Rooms: []DownRoom{},
+			Message: "recovering lost-1's 64 of 240 capacity: usable in 34 s",
+		},
+	}
+	nodes[2].Store, nodes[2].Reason = "disk full: 3 MiB left of 20 GiB", "no tickets"
+	nodes[7].Ready, nodes[7].Reason = false, "takes the state of its site from a neighbour"
+	nodes[8].Leaving = true
+	nodes[1].Version = "0.9.1"
+	f.snap.Sites[3].Silent, f.snap.Sites[3].Frozen = new(time.Now().Add(-4*time.Minute)), true
+	for i := range nodes {
+		if nodes[i].Site == "syd" {
+			nodes[i].State = "failed"
 		}
-		nodes[2].Store, nodes[2].Reason = "disk full: 3 MiB left of 20 GiB", "no tickets"
-		nodes[7].Ready, nodes[7].Reason = false, "takes the state of its site from a neighbour"
-		nodes[8].Leaving = true
-		nodes[1].Version = "0.9.1"
-		f.snap.Sites[3].Silent, f.snap.Sites[3].Frozen = new(time.Now().Add(-4*time.Minute)), true
-		for i := range nodes {
-			if nodes[i].Site == "syd" {
-				nodes[i].State = "failed"
-			}
-		}
-		rooms[3].QueueAll, rooms[3].Waiting = true, 812
-		rooms[4].Suspended = true
-		rooms[6].Event = &Event{ID: "e", Name: "Spring sale", Prequeueing: true, Start: time.Now().Add(9 * time.Minute), End: time.Now().Add(time.Hour)}
-		rooms[9].Waiting, rooms[9].WaitSeconds = 21400, new(int64(2*3600+600))
-		rooms[11].Rights.Minted = Amount{}
-		rooms[11].Rights.Minter = ""
-		rooms[12].Rights.Borrowed = 31
-		rooms[14].TotalActiveUsers /= 2
-		f.snap.Limits[0].Limited, f.snap.Limits[2].Limited = OverNodes{14, 48}, OverNodes{3, 3}
-		f.snap.Limits[1].State = LimitLeftOut
-		f.snap.Refused = []Refused{{Limit: "searches", Reason: "an older rate limit is called \"searches\", too; give one of them another name"}}
-		nodes[4].Limits = &LimitMemory{Bytes: 1 << 20, Room: 28_600, Keys: 28_590, Replaced: 80_211, ReplacedLately: 12_345}
-		nodes[6].Limits = nil // of an older version
-	})
+	}
+	rooms[3].QueueAll, rooms[3].Waiting = true, 812
+	rooms[4].Suspended = true
+	rooms[6].Event = &Event{ID: "e", Name: "Spring sale", Prequeueing: true, Start: time.Now().Add(9 * time.Minute), End: time.Now().Add(time.Hour)}
+	rooms[9].Waiting, rooms[9].WaitSeconds = 21400, new(int64(2*3600+600))
+	rooms[11].Rights.Minted = Amount{}
+	rooms[11].Rights.Minter = ""
+	rooms[12].Rights.Borrowed = 31
+	rooms[14].TotalActiveUsers /= 2
+	f.snap.Limits[0].Limited, f.snap.Limits[2].Limited = OverNodes{14, 48}, OverNodes{3, 3}
+	f.snap.Limits[1].State = LimitLeftOut
+	f.snap.Refused = []Refused{{Limit: "searches", Reason: "an older rate limit is called \"searches\", too; give one of them another name"}}
+	nodes[4].Limits = &LimitMemory{Bytes: 1 << 20, Room: 28_600, Keys: 28_590, Replaced: 80_211, ReplacedLately: 12_345}
+	nodes[6].Limits = nil // of an older version
 	return f
 }
 

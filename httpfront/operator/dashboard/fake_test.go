@@ -243,13 +243,7 @@ func (f *fakeMesh) History(room string, from, to time.Time, step time.Duration) 
 	return h, true
 }
 
-// scope is what a token is good for.
-type scope string
-
-const (
-	looks scope = "read"
-	write scope = "write"
-)
+const looks, write = "read", "write" // what a token is good for
 
 // edit is the part of the admin API that the page edits with, in memory. It notes requests that are allowed.
 func (s *stage) edit(ctx *fasthttp.RequestCtx) {

@@ -59,7 +59,7 @@ func TestWatchNeedsAToken(t *testing.T) {
 	}
 	f := s.follow("/api/v1/watch")
 	f.want("snapshot")
-	s.allow(someToken)
+	s.allow()
 	f.want("revoked")
 	f.wantEnd()
 }

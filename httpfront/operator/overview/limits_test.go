@@ -58,11 +58,11 @@ func TestLimitsOverTheMesh(t *testing.T) {
 		unset := limit.ID{9}.String()
 		here.set = set
 		here.status.Limits = node.LimitsStatus{MemoryBytes: 1 << 20, Keys: 900, Rules: []node.LimitStatus{
-			counting(ids[1], "logins", 30, 2, 0.5, 5), counting(unset, "of the file", 4, 0, 0.5, 9),
+			counting(ids[1], "logins", 30, 2, 1.25, 5), counting(unset, "of the file", 4, 0, 0.5, 9),
 		}}
 		there := peers.nodes[transport.PeerID{2}]
 		there.status.Limits = node.LimitsStatus{MemoryBytes: 2 << 20, Keys: 1800, Replaced: 11, Rules: []node.LimitStatus{
-			counting(ids[1], "logins", 50, 1, 1.25, 5), counting(limit.ID{10}.String(), "not known here", 1, 1, 1, 1),
+			counting(ids[1], "logins", 50, 1, 0.5, 5), counting(limit.ID{10}.String(), "not known here", 1, 1, 1, 1),
 		}}
 		run(t, o)
 		s := o.Snapshot(time.Now())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -14,6 +15,18 @@ import (
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
+
+// wants asks, and fails where what is answered has another code or does not say something.
+func wants(t *testing.T, h http.Handler, request string, code int, says string) *httptest.ResponseRecorder {
+	t.Helper()
+	method, path, _ := strings.Cut(request, " ")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	if w.Code != code || !strings.Contains(w.Body.String(), says) {
+		t.Errorf("%s: %d %q, want %d and %q", request, w.Code, w.Body, code, says)
+	}
+	return w
+}
 
 func TestAdmin(t *testing.T) {
 	var stuck, unready, failure error
@@ -27,28 +40,18 @@ func TestAdmin(t *testing.T) {
 		Certificates: func() []certs.Status { return nil }, Secrets: func() any { return nil },
 		Page: func(string, string) (*page.Page, error) { return nil, errors.New("there is no such room") },
 	})
-	wants := func(request string, code int, says string) (body []byte) {
-		t.Helper()
-		method, path, _ := strings.Cut(request, " ")
-		w := httptest.NewRecorder()
-		a.ServeHTTP(w, httptest.NewRequest(method, path, nil))
-		if w.Code != code || !strings.Contains(w.Body.String(), says) {
-			t.Errorf("%s: %d %q, want %d and %q", request, w.Code, w.Body, code, says)
-		}
-		return w.Body.Bytes()
-	}
-	wants("GET /healthz", 200, "ok\n")
+	wants(t, a, "GET /healthz", 200, "ok\n")
 	stuck = errors.New("stuck: nothing was counted for 20s")
-	wants("GET /healthz", 503, "for 20s")
+	wants(t, a, "GET /healthz", 503, "for 20s")
 	unready = errors.New("waiting for peers")
-	wants("GET /readyz", 503, "waiting for peers")
+	wants(t, a, "GET /readyz", 503, "waiting for peers")
 	unready = nil
-	wants("GET /readyz", 200, "ready\n")
+	wants(t, a, "GET /readyz", 200, "ready\n")
 	failure = errors.New("store is gone from its path")
-	wants("GET /readyz", 200, "no tickets: store is gone")
+	wants(t, a, "GET /readyz", 200, "no tickets: store is gone")
 
-	body := wants("GET /status", 200, `"rooms": []`)
-	wants("GET /status", 200, `"certificates": []`)
+	body := wants(t, a, "GET /status", 200, `"rooms": []`).Body.Bytes()
+	wants(t, a, "GET /status", 200, `"certificates": []`)
 	var got struct {
 		node.Status
 		Origins []upstream.Status
@@ -57,10 +60,10 @@ func TestAdmin(t *testing.T) {
 		t.Errorf("status: %s, %v", body, err)
 	}
 	for _, method := range []string{"POST", "PUT", "DELETE", "PATCH"} {
-		wants(method+" /status", 405, "")
+		wants(t, a, method+" /status", 405, "")
 	}
-	wants("GET /preview?room=x", 404, "no such room")
-	wants("GET /nothing", 404, "")
+	wants(t, a, "GET /preview?room=x", 404, "no such room")
+	wants(t, a, "GET /nothing", 404, "")
 }
 
 func TestPreviewsAreKeptForAWhile(t *testing.T) {
@@ -74,27 +77,18 @@ func TestPreviewsAreKeptForAWhile(t *testing.T) {
 		}
 		return path
 	}
-	wants := func(what, path string, code int, says string) {
-		t.Helper()
-		w := httptest.NewRecorder()
-		p.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
-		if w.Code != code || !strings.Contains(w.Body.String(), says) {
-			t.Errorf("%s: %d %s, want %d and %q", what, w.Code, w.Body, code, says)
-		}
-		if w.Code == 200 && w.Header().Get("Content-Security-Policy") == "" {
-			t.Errorf("%s is shown without a policy", what)
-		}
-	}
 	if _, err := p.Keep("{{> x}}", now); err == nil {
 		t.Error("a template that does not compile is kept")
 	}
 	first := keep("<p>{{waitTime}} minutes", now)
-	wants("a preview", first+"?waitTime=7", 200, "7 minutes")
-	wants("an unknown parameter", first+"?colour=red", 400, "colour")
-	wants("no preview", PreviewsPath+"x", 404, "an hour")
+	if shown := wants(t, &p, "GET "+first+"?waitTime=7", 200, "7 minutes"); shown.Header().Get("Content-Security-Policy") == "" {
+		t.Error("a preview is shown without a policy")
+	}
+	wants(t, &p, "GET "+first+"?colour=red", 400, "colour") // an unknown parameter
+	wants(t, &p, "GET "+PreviewsPath+"x", 404, "an hour")   // no preview
 	for range previewsMax {
 		keep("<p>more", now)
 	}
-	wants("the oldest of too many", first, 404, "")
-	wants("one that is too old", keep("<p>old", now.Add(-2*previewsKept)), 404, "")
+	wants(t, &p, "GET "+first, 404, "")                                    // the oldest of too many
+	wants(t, &p, "GET "+keep("<p>old", now.Add(-2*previewsKept)), 404, "") // one that is too old
 }
