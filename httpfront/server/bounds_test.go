@@ -66,16 +66,14 @@ func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
 	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: Proxy{Origins: originsOf(3)}}
 	wanted := must(c.Bounds())
 	var before Bounds
-	var began bool
 	for limit := 0; limit < wanted.Descriptors()+100; limit += 1 + limit/50 {
 		b, err := wanted.Within(limit)
 		if err != nil {
-			if began {
+			if before != (Bounds{}) {
 				t.Fatalf("%d are too few, and less were not: %v", limit, err)
 			}
 			continue
 		}
-		began = true
 		if b.Descriptors() > limit || b.Visitors < before.Visitors || b.Origins < min(b.Visitors, wanted.Origins) ||
 			min(b.Visitors, b.Handshakes, b.Redirects, b.Verdicts, b.Admin) < leastConns {
 			t.Fatalf("of %d: %+v, before %+v", limit, b, before)

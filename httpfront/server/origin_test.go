@@ -158,17 +158,13 @@ func TestOriginSlowFailingDownAndBack(t *testing.T) {
 		t.Error("the site is taken for back without a probe, or by a visitor")
 	}
 	// Whoever waits asks again and again. The site is never asked by more than the rate at which it may grow.
-	admitted := 0
+	admitted, all := 0, len(waiting)
 	for admitted < 10 && time.Since(began) < time.Minute {
-		for i, v := range waiting {
-			if v == nil {
-				continue
-			}
-			if code, waits := v.ask(); !waits && code == http.StatusOK {
-				admitted++
-				waiting[i] = nil
-			}
-		}
+		waiting = slices.DeleteFunc(waiting, func(v *visitor) bool {
+			code, waits := v.ask()
+			return !waits && code == http.StatusOK
+		})
+		admitted = all - len(waiting)
 		most := 2 // one permit to begin with, and one that has come since the request was sent
 		for s, rate := time.Duration(0), 1; s < time.Since(began); s += 5 * time.Second {
 			most += rate * 5

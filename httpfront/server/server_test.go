@@ -58,7 +58,6 @@ func (s says) ServeHTTP(w http.ResponseWriter, _ *http.Request) { io.WriteString
 
 // example is a node in front of a site, with one room for so many.
 func example(t *testing.T, site http.Handler, most int) Config {
-	t.Helper()
 	srv := httptest.NewServer(site)
 	t.Cleanup(srv.Close)
 	return Config{
@@ -225,10 +224,8 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 			if e, ok := errors.AsType[*SettingError](err); ok != (c.is != "") || ok && e.Setting != c.is {
 				t.Errorf("%v is about the setting %+v, want %q", err, e, c.is)
 			}
-			s, err := New(good)
-			if err != nil {
-				t.Fatalf("in the same directory, once it is right: %v", err)
-			}
+			s, err := New(good) // in the same directory, once it is right
+			noError(t, err)
 			noError(t, s.Close())
 		})
 	}
@@ -317,16 +314,12 @@ func TestRoomIDIsTheSameOnEveryNode(t *testing.T) {
 
 // TestAnswersAboutThePast refuses questions that make no sense.
 func TestAnswersAboutThePast(t *testing.T) {
-	m := new(managed)
-	for _, n := range []int{0, historyBytes - 1, historyBytes + 1} {
-		if _, err := m.answerHistory(t.Context(), transport.Peer{}, make([]byte, n)); err == nil {
-			t.Errorf("%d bytes are answered", n)
-		}
-	}
 	far := make([]byte, historyBytes)
-	far[historyBytes-8] = 0x80
-	if _, err := m.answerHistory(t.Context(), transport.Peer{}, far); err == nil {
-		t.Error("a time before 1970 is answered")
+	far[historyBytes-8] = 0x80 // a time before 1970
+	for _, question := range [][]byte{nil, make([]byte, historyBytes-1), make([]byte, historyBytes+1), far} {
+		if _, err := new(managed).answerHistory(t.Context(), transport.Peer{}, question); err == nil {
+			t.Errorf("%x is answered", question)
+		}
 	}
 }
 

@@ -33,14 +33,12 @@ type bench struct {
 }
 
 func newBench(t *testing.T) *bench {
-	t.Helper()
 	single.Goroutine(t)
 	return newSharedBench(t)
 }
 
 // newSharedBench is newBench for tests that ask at once.
 func newSharedBench(t *testing.T) *bench {
-	t.Helper()
 	mesh := &admintest.Mesh{Checks: frontCheck, States: func(crdt.RoomID) (admin.RoomState, bool) {
 		return admin.RoomState{Status: "queueing", Waiting: 90, Active: 200, Wait: 61 * time.Second}, true
 	}}
@@ -319,10 +317,7 @@ func FuzzDo(f *testing.F) {
 		mesh := &admintest.Mesh{Checks: frontCheck}
 		api := must(admin.New(admin.Config{Mesh: mesh}))
 		ask := func(method, path string, body []byte) {
-			values, err := url.ParseQuery(query)
-			if err != nil {
-				values = nil
-			}
+			values, _ := url.ParseQuery(query)
 			resp := api.Do(t.Context(), admin.Request{Method: method, Path: path, Query: values, ContentType: "application/json", Body: body})
 			if !json.Valid(resp.Body) || resp.Status >= 500 {
 				t.Fatalf("%s %s %s: %d %s", method, path, body, resp.Status, resp.Body)

@@ -3,7 +3,6 @@ package adminserver
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -59,7 +58,6 @@ func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
 
 // start runs a server on loopback and returns where it is.
 func start(t *testing.T, change func(*Config)) (base string, s *Server) {
-	t.Helper()
 	ln := listen()
 	cfg := Config{Listener: ln, Parts: []Part{noted{}}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	if change != nil {
@@ -79,10 +77,7 @@ func start(t *testing.T, change func(*Config)) (base string, s *Server) {
 }
 
 func withTokens(c *Config) {
-	c.Tokens = new(Tokens)
-	if err := errors.Join(c.Tokens.Add(readToken, Read), c.Tokens.Add(writeToken, Write)); err != nil {
-		panic(err)
-	}
+	c.Tokens = must(ParseTokens("read " + readToken + "\nwrite " + writeToken))
 }
 
 // with returns the header field that has a token; none: there is none.
@@ -95,7 +90,6 @@ func with(token string) []string {
 
 // ask sends one request with header fields, two by two.
 func ask(t *testing.T, method, url string, body io.Reader, fields ...string) (*http.Response, string) {
-	t.Helper()
 	req := must(http.NewRequestWithContext(t.Context(), method, url, body))
 	for i := 0; i < len(fields); i += 2 {
 		if fields[i] == "Host" {
@@ -122,15 +116,14 @@ func wants(t *testing.T, code int, says, method, url string, body io.Reader, fie
 }
 
 func dial(t *testing.T, base string) net.Conn {
-	t.Helper()
 	c := must(net.Dial("tcp", strings.TrimPrefix(base, "http://")))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	t.Cleanup(func() { c.Close() })
 	return c
 }
 
 // exchange sends a request as it is written, and returns all that comes back.
 func exchange(t *testing.T, base, request string) string {
-	t.Helper()
 	conn := dial(t, base)
 	io.WriteString(conn, request)
 	conn.(*net.TCPConn).CloseWrite()
@@ -188,8 +181,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	wants(t, 401, `"success":false`, "POST", base+"/client/v4/x", nil)
 	wants(t, 401, "", "GET", base+"/thing", nil, "Authorization", readToken)
 	wants(t, 200, "", "GET", base+"/thing", nil, "Authorization", "bearer "+readToken)
-	next := new(Tokens)
-	if err := errors.Join(next.Add("another-0123456789", Read), s.SetTokens(next)); err != nil {
+	if err := s.SetTokens(must(ParseTokens("read another-0123456789"))); err != nil {
 		t.Fatal(err)
 	}
 	wants(t, 401, "", "GET", base+"/thing", nil, with(readToken)...)

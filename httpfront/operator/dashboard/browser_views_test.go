@@ -43,8 +43,7 @@ func troubled() *fakeMesh {
 	rooms[4].Suspended = true
 	rooms[6].Event = &Event{ID: "e", Name: "Spring sale", Prequeueing: true, Start: time.Now().Add(9 * time.Minute), End: time.Now().Add(time.Hour)}
 	rooms[9].Waiting, rooms[9].WaitSeconds = 21400, new(int64(2*3600+600))
-	rooms[11].Rights.Minted = Amount{}
-	rooms[11].Rights.Minter = ""
+	rooms[11].Rights.Minted, rooms[11].Rights.Minter = Amount{}, ""
 	rooms[12].Rights.Borrowed = 31
 	rooms[14].TotalActiveUsers /= 2
 	f.snap.Limits[0].Limited, f.snap.Limits[2].Limited = OverNodes{14, 48}, OverNodes{3, 3}

@@ -135,11 +135,9 @@ func TestHistoryHasNullForWhatIsNotKnown(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"no source": {Authorize: func(string) bool { return true }}, "no authorize": {Source: newFakeMesh(1, 1, 1)},
-	} {
+	for _, cfg := range []Config{{Authorize: func(string) bool { return true }}, {Source: newFakeMesh(1, 1, 1)}} {
 		if _, err := New(cfg); err == nil {
-			t.Errorf("%s: want an error", name)
+			t.Errorf("%+v: want an error", cfg)
 		}
 	}
 }

@@ -40,7 +40,6 @@ const (
 )
 
 func serve(t *testing.T, mesh *fakeMesh, set func(*pace)) *stage {
-	t.Helper()
 	return serveOn(t, listen(), mesh, set)
 }
 
@@ -76,7 +75,6 @@ func (l tight) Accept() (net.Conn, error) {
 }
 
 func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*pace)) *stage {
-	t.Helper()
 	s := &stage{t: t, mesh: mesh, scopes: []string{looks, write}}
 	cfg := Config{Source: mesh, Authorize: func(token string) bool { return s.may(token, looks) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	s.Handler = must(New(cfg))
@@ -148,7 +146,6 @@ func (s *stage) room() string { return s.mesh.snap.Rooms[0].ID }
 
 // get asks with a token, and leaves the body to the test.
 func (s *stage) get(path string, head ...string) *http.Response {
-	s.t.Helper()
 	req := must(http.NewRequestWithContext(s.t.Context(), "GET", s.url(path), nil))
 	req.Header.Set("Authorization", "Bearer "+someToken)
 	for i := 0; i < len(head); i += 2 {
@@ -169,7 +166,6 @@ type follower struct {
 }
 
 func (s *stage) follow(path string) *follower {
-	s.t.Helper()
 	resp := s.get(path)
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, 16<<20)

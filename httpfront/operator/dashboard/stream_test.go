@@ -113,7 +113,6 @@ func TestNobodyIsAskedWhileNobodyLooks(t *testing.T) {
 
 // newStream returns a stream about a fake mesh, and what refreshes it.
 func newStream(t *testing.T, mesh *fakeMesh) (*stream, func()) {
-	t.Helper()
 	h := &hub{get: func(now time.Time) (any, bool) { return mesh.Snapshot(now), true }}
 	refresh := func() {
 		if err := h.refresh(time.Now()); err != nil {

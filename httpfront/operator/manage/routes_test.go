@@ -127,8 +127,7 @@ func newBench(t *testing.T) *bench {
 	others, more := Streams()
 	maps.Copy(schemas, more)
 	b.api = must(admin.New(admin.Config{Mesh: &admintest.Mesh{}, Routes: routes, Others: others, Schemas: schemas}))
-	made := b.wants("POST", "/api/v1/rooms", `{"name":"shop","host":"shop.example","total_active_users":5,"new_users_per_minute":5}`, 200)
-	b.room, _ = made["id"].(string)
+	b.room = b.wants("POST", "/api/v1/rooms", `{"name":"shop","host":"shop.example","total_active_users":5,"new_users_per_minute":5}`, 200)["id"].(string)
 	return b
 }
 
