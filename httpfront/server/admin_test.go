@@ -68,7 +68,5 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	if err := o.run(ctx); err != nil {
-		t.Error(err)
-	}
+	noError(t, o.run(ctx))
 }

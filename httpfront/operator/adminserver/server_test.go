@@ -342,13 +342,12 @@ func TestOverTLS(t *testing.T) {
 	})
 	req := must(http.NewRequestWithContext(t.Context(), "GET", strings.Replace(base, "http:", "https:", 1)+"/thing", nil))
 	req.Header.Set("Authorization", "Bearer "+readToken)
-	client := pair.Client() // which takes its certificate
-	resp := must(client.Do(req))
+	resp := must(pair.Client().Do(req)) // which takes its certificate
 	resp.Body.Close()
 	if resp.StatusCode != 200 {
 		t.Errorf("over TLS: %d", resp.StatusCode)
 	}
-	client.CloseIdleConnections()
+	pair.Client().CloseIdleConnections()
 }
 
 func TestTokensAreParsed(t *testing.T) {

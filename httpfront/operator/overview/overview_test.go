@@ -261,7 +261,8 @@ func TestHistoryIsWhereItWas(t *testing.T) {
 		{At: begin.Add(2 * time.Minute), Minutes: 1},
 	}
 	h := historyOf(points, time.Minute, begin, begin.Add(3*time.Minute), 30*time.Second)
-	is(t, "history", fmt.Sprintf("active %v, waiting %v, admitted %v, limit %v, rate %v", h.Active, h.Waiting, h.AdmittedPerMinute, h.TotalActiveUsers, h.NewUsersPerMinute),
+	got := fmt.Sprintf("active %v, waiting %v, admitted %v, limit %v, rate %v", h.Active, h.Waiting, h.AdmittedPerMinute, h.TotalActiveUsers, h.NewUsersPerMinute)
+	is(t, "history", got,
 		"active [NaN NaN 2 2 NaN NaN], waiting [NaN NaN 3 3 NaN NaN], admitted [NaN NaN 7 7 NaN NaN], "+
 			"limit [NaN NaN 9 9 NaN NaN], rate [NaN NaN 8 8 NaN NaN]")
 }

@@ -234,8 +234,8 @@ func hosts(answer any) (names string) {
 // changed is what a room is changed to by each SDK.
 func (n *nodes) changed() fields {
 	return fields{
-		"description": "changed", "queueing_method": "random", "queueing_status_code": 429, "json_response_enabled": true, "enabled_origin_commands": []string{"revoke"},
-		"additional_routes": []any{map[string]any{"host": "also." + n.zone + ".example", "path": "/"}}, "custom_page_html": "<p>{{waitTime}}",
-		"default_template_language": "de-DE", "turnstile_mode": "off", "turnstile_action": "log", "cookie_suffix": "x",
+		"description": "changed", "queueing_method": "random", "queueing_status_code": 429, "json_response_enabled": true,
+		"enabled_origin_commands": []string{"revoke"}, "additional_routes": []any{map[string]any{"host": "also." + n.zone + ".example", "path": "/"}},
+		"custom_page_html": "<p>{{waitTime}}", "default_template_language": "de-DE", "turnstile_mode": "off", "turnstile_action": "log", "cookie_suffix": "x",
 	}
 }
