@@ -107,7 +107,9 @@ func TestCharacteristics(t *testing.T) {
 		"empty":   {header, []string{"X-Key", ""}, []string{"X-Key", ""}, [][]string{{}}},
 		"cookie":  {[]string{`http.request.cookies["s"]`}, []string{"Cookie", "s=1"}, []string{"Cookie", "t=9; s=1"}, [][]string{{"Cookie", "s=2"}}},
 		"two": {
-			[]string{`http.request.headers["a"]`, `http.request.headers["b"]`}, []string{"A", "xy", "B", "z"}, []string{"B", "z", "A", "xy"},
+			[]string{`http.request.headers["a"]`, `http.request.headers["b"]`},
+			[]string{"A", "xy", "B", "z"},
+			[]string{"B", "z", "A", "xy"},
 			[][]string{{"A", "x", "B", "yz"}, {"A", "xyz", "B", ""}, {"A", "xyz"}},
 		},
 		"none": {nil, []string{}, []string{"X-Any", "1"}, nil},

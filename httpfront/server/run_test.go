@@ -21,8 +21,10 @@ func TestNobodyWaitsForAFileThatHangs(t *testing.T) {
 		took, want time.Duration // until the part ends after it was told to, negative: it ended before; and until it is left
 		err        error
 	}{
-		{"ended before", -1, 0, broken}, {"at once", 0, time.Minute, broken},
-		{"in a second", time.Second, time.Minute + time.Second, broken}, {"never", time.Hour, time.Minute + looksEndWithin, nil},
+		{"ended before", -1, 0, broken},
+		{"at once", 0, time.Minute, broken},
+		{"in a second", time.Second, time.Minute + time.Second, broken},
+		{"never", time.Hour, time.Minute + looksEndWithin, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

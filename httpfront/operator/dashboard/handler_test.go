@@ -34,8 +34,10 @@ func TestFilesArePackedAsAsked(t *testing.T) {
 		unpack           func(io.Writer, []byte) (int, error)
 		most             int // bytes
 	}{
-		{"", "", io.Writer.Write, len(plain)}, {"identity", "", io.Writer.Write, len(plain)},
-		{"gzip", "gzip", fasthttp.WriteGunzip, len(plain) / 2}, {"gzip, deflate, br", "br", fasthttp.WriteUnbrotli, len(plain) / 2},
+		{"", "", io.Writer.Write, len(plain)},
+		{"identity", "", io.Writer.Write, len(plain)},
+		{"gzip", "gzip", fasthttp.WriteGunzip, len(plain) / 2},
+		{"gzip, deflate, br", "br", fasthttp.WriteUnbrotli, len(plain) / 2},
 	} {
 		resp := s.get("/dashboard/base.css", "Accept-Encoding", c.accept)
 		got := body(resp)

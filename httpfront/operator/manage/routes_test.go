@@ -290,8 +290,10 @@ func TestARecoveryIsTold(t *testing.T) {
 	d := &b.mesh.down[0]
 	d.State, d.UsableAt, d.Message = "recovering", &at, "recovering two's 102 of 240 capacity: usable in 34 s"
 	d.Rooms = []dashboard.DownRoom{{Room: b.room, Name: "shop", Capacity: dashboard.Amount{Places: 102}, Minted: dashboard.Amount{Places: 240}}}
-	told := []string{`"node":"` + old.String() + `"`, `"rooms":[{"approximate":false,"capacity":{"per_minute":0,"places":102},`,
-		`"sessions":0}],"state":"recovering"`, `"usable_in_seconds":34}`}
+	told := []string{
+		`"node":"` + old.String() + `"`, `"rooms":[{"approximate":false,"capacity":{"per_minute":0,"places":102},`,
+		`"sessions":0}],"state":"recovering"`, `"usable_in_seconds":34}`,
+	}
 	b.wants("POST", "/api/v1/nodes/two/declare_dead", `{"gone_for_good":true}`, 200, told...)
 	b.wants("GET", "/api/v1/nodes/two/recovery", "", 200, told...)
 	if !slices.Equal(b.mesh.dead, []crdt.NodeID{old}) {
