@@ -105,26 +105,22 @@ func (m *managed) answerLedger(_ context.Context, _ transport.Peer, req []byte) 
 	return []byte("null"), nil
 }
 
-func (m *managed) Explain(ctx context.Context, room crdt.RoomID, visitor node.VisitorID) (x node.Explanation, err error) {
-	x, err = m.ExplainVisitor(ctx, room, visitor)
-	if !errors.Is(err, node.ErrUnknownVisitor) {
-		return x, err
+func (m *managed) Explain(ctx context.Context, room crdt.RoomID, visitor node.VisitorID) (node.Explanation, error) {
+	x, unknown := m.ExplainVisitor(ctx, room, visitor)
+	if !errors.Is(unknown, node.ErrUnknownVisitor) {
+		return x, unknown
 	}
-	found := false
 	m.ask(ctx, methodExplain, append(room[:], visitor[:]...), func(_ transport.Peer, b []byte) error {
 		var theirs *node.Explanation // null: the node does not know the visitor
 		if err := json.Unmarshal(b, &theirs); err != nil || theirs == nil {
 			return err
 		}
-		if !found || theirs.At.After(x.At) {
-			x, found = *theirs, true
+		if theirs.At.After(x.At) { // than what an earlier one said, if any did
+			x, unknown = *theirs, nil
 		}
 		return nil
 	})
-	if found {
-		err = nil
-	}
-	return x, err
+	return x, unknown
 }
 
 func (m *managed) answerExplain(ctx context.Context, _ transport.Peer, req []byte) ([]byte, error) {

@@ -28,7 +28,9 @@ func (s *Server) observe() (err error) {
 		if s.access, err = accesslog.New(accesslog.Config{Path: cfg.AccessLog, Logger: s.log}); err != nil {
 			return err
 		}
-		s.after = append(s.after, s.access.Run)
+		s.after = append(s.after, endsSoon(s.access.Run, func() {
+			s.log.Error("the access log takes no lines: what was left for it is lost", "file", cfg.AccessLog)
+		}))
 	}
 	return nil
 }

@@ -167,12 +167,13 @@ func (s *shift) end() {
 	s.parts.Wait()
 }
 
-// looksEndWithin is how long a part that only looks at files may take to end.
-const looksEndWithin = 2 * time.Second
+// filesEndWithin is how long the end waits for a part that reads or writes files.
+const filesEndWithin = 2 * time.Second
 
-// looksAt returns run, a part that looks at what, for its end not to be waited for: a file on a path that hangs is read
-// for as long as that does, while others wait for the rights of a node that leaves.
-func looksAt(what string, run part, log *slog.Logger) part {
+// endsSoon returns run, a part that reads or writes files, for its end not to be waited for: one on a path that hangs, or
+// a pipe that nobody reads, takes as long as it does, while others wait for the rights of a node that leaves. late is
+// called then.
+func endsSoon(run part, late func()) part {
 	return func(ctx context.Context) error {
 		ended := make(chan error, 1)
 		go func() { ended <- run(ctx) }()
@@ -184,11 +185,16 @@ func looksAt(what string, run part, log *slog.Logger) part {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(looksEndWithin):
-			log.Warn("a file does not answer, and the node ends without it", "file", what)
+		case <-time.After(filesEndWithin):
+			late()
 			return nil
 		}
 	}
+}
+
+// looksAt is endsSoon of a part that looks at what.
+func looksAt(what string, run part, log *slog.Logger) part {
+	return endsSoon(run, func() { log.Warn("a file does not answer, and the node ends without it", "file", what) })
 }
 
 // breakage is what has failed.

@@ -24,7 +24,7 @@ func TestNobodyWaitsForAFileThatHangs(t *testing.T) {
 		{"ended before", -1, 0, broken},
 		{"at once", 0, time.Minute, broken},
 		{"in a second", time.Second, time.Minute + time.Second, broken},
-		{"never", time.Hour, time.Minute + looksEndWithin, nil},
+		{"never", time.Hour, time.Minute + filesEndWithin, nil},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

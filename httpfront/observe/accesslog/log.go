@@ -157,31 +157,10 @@ func (l *Log) Stats() Stats {
 	return Stats{l.lines.Load(), l.dropped.Load(), l.errors.Load()}
 }
 
-// endLimit is how long the end waits for a file that takes no lines, such as a pipe that nobody
-// reads.
-const endLimit = 2 * time.Second
-
-// Run writes lines to the file until ctx ends, and what is left then, if the file takes it. It
-// returns an error if the file cannot be closed; that lines cannot be written is told and
-// counted, and tried again with the next ones.
+// Run writes lines to the file until ctx ends, and what is left then, for which it waits as long as the file
+// does. It returns an error if the file cannot be closed; that lines cannot be written is told and counted, and
+// tried again with the next ones.
 func (l *Log) Run(ctx context.Context) error {
-	ended := make(chan error, 1)
-	go func() { ended <- l.run(ctx) }()
-	select {
-	case err := <-ended:
-		return err
-	case <-ctx.Done():
-	}
-	select {
-	case err := <-ended:
-		return err
-	case <-time.After(endLimit):
-		l.cfg.Logger.Error("the access log takes no lines: what was left for it is lost", "file", l.cfg.Path)
-		return nil
-	}
-}
-
-func (l *Log) run(ctx context.Context) error {
 	tick := time.Tick(flushEvery)
 	for {
 		select {
