@@ -11,9 +11,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
-// wide returns how many pixels the page is wider than the window.
-const wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-
 // troubled is a mesh in which much is wrong at a time.
 func troubled() *fakeMesh {
 	f := newFakeMesh(2, 24, 12)
@@ -104,7 +101,7 @@ func TestBrowserLooks(t *testing.T) {
 						if view == "room" {
 							b.Awaits("document.querySelectorAll('.plot canvas').length === 2 && !!document.querySelector('.turn')?.getAttribute('d')")
 						}
-						if n := browsertest.See[int](b.Tab, wide); n > 0 {
+						if n := browsertest.See[int](b.Tab, "document.documentElement.scrollWidth - document.documentElement.clientWidth"); n > 0 {
 							t.Errorf("the page is %d pixels wider than the window", n)
 						}
 						b.settle(fmt.Sprintf("%s %s %s", view, name, l.name))
