@@ -65,7 +65,7 @@ func TestAloneStartsNoGoroutine(t *testing.T) {
 	// of bench/footprint measures processes.
 	may := []string{"bench/explore", "bench/footprint", "bench/sim"}
 	all := folders(t)
-	for _, name := range strings.Fields(strings.ReplaceAll(string(alone[1]), "\\\n", "")) {
+	for name := range strings.FieldsSeq(strings.ReplaceAll(string(alone[1]), "\\\n", "")) {
 		below, whole := strings.CutSuffix(name, "/...")
 		found := false
 		for _, dir := range all {
