@@ -105,8 +105,8 @@ func names() (all []string) {
 }
 
 func measure(ctx context.Context, c config, r *measurement.Run) error {
-	if c.window < time.Second || c.lasts < 3*c.window || c.most <= spare {
-		return fmt.Errorf("want a window of at least 1s, three of them in for, and more than %d connections", spare)
+	if c.window < 500*time.Millisecond || c.lasts < 3*c.window || c.most <= spare {
+		return fmt.Errorf("want a window of at least 500ms, three of them in for, and more than %d connections", spare)
 	}
 	if r.Docs != "" && (!slices.Equal(c.only, names()) || c.sent < 1<<30) {
 		return errors.New("--docs does not go with the options only and requests: the page would have a part of the floods")

@@ -160,3 +160,24 @@ func TestEveryMeasurementIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestShortRunsBegin has each short run begin and be stopped: its options are those that it takes.
+func TestShortRunsBegin(t *testing.T) {
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range registry() {
+		options, run := e.Options()
+		if err := e.Set(options, e.Quick...); err != nil {
+			t.Fatal(err)
+		}
+		r := &measurement.Run{Self: self, Binary: self, Caddy: self, Quick: true, Out: io.Discard, Log: io.Discard}
+		r.Begin(&e, io.Discard)
+		if err := run(stopped, r); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: got %v, want that it was stopped", e.Name, err)
+		}
+	}
+}
