@@ -248,32 +248,40 @@ type process struct {
 	http, admin, mesh string
 }
 
-// start starts all processes and waits until every mesh is whole.
+// start starts all processes and waits until every mesh is whole. The first of each mesh makes it, so that who joins
+// finds somebody.
 func (g *group) start(ctx context.Context, binary string, size int, site string) {
 	g.dir = rig.Got(os.MkdirTemp("", "scaling"))
-	secret := filepath.Join(g.dir, "secret.key")
-	rig.Must(os.WriteFile(secret, []byte(transport.NewSecret().Text()+"\n"), 0o600))
+	rig.Must(os.WriteFile(filepath.Join(g.dir, "secret.key"), []byte(transport.NewSecret().Text()+"\n"), 0o600))
+	var first []*process // of each mesh
 	for i := range processes {
-		// The first of each mesh makes it, and is waited for.
-		first := i / size * size
-		ports := rig.Got(rig.FreePorts(3))
-		name := fmt.Sprint("node-", i)
-		dir := filepath.Join(g.dir, name)
-		rig.Must(os.Mkdir(dir, 0o700))
-		args := []string{"--bootstrap-nodes", fmt.Sprint("node-", first), "--secret-file", secret, "--log-level", "warn", "--name", name, "--mesh", ports[2]}
-		if first != i {
-			args = append(args, "--join", g.nodes[first].mesh)
+		if i%size == 0 {
+			first = append(first, g.node(ctx, binary, site, i, "--bootstrap-nodes", fmt.Sprint("node-", i)))
 		}
-		p := rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: ports[0], Admin: ports[1], Site: site, Dir: dir, Config: settings, Args: args}))
-		g.nodes = append(g.nodes, &process{p, ports[0], ports[1], ports[2]})
-		if first == i {
-			rig.Must(g.nodes[i].await(ctx, 0)) // who joins shall find somebody
+	}
+	for _, p := range first {
+		rig.Must(p.await(ctx, 0))
+	}
+	for i := range processes {
+		if i%size != 0 {
+			g.node(ctx, binary, site, i, "--bootstrap-nodes", fmt.Sprint("node-", i/size*size), "--join", first[i/size].mesh)
 		}
 	}
 	for _, p := range g.nodes {
 		rig.Must(p.await(ctx, size-1))
 	}
 	rig.Must(rig.Sleep(ctx, 5*time.Second)) // rights and counters have settled
+}
+
+// node starts one of the processes.
+func (g *group) node(ctx context.Context, binary, site string, i int, args ...string) *process {
+	ports, name := rig.Got(rig.FreePorts(3)), fmt.Sprint("node-", i)
+	dir := filepath.Join(g.dir, name)
+	rig.Must(os.Mkdir(dir, 0o700))
+	args = append(args, "--secret-file", filepath.Join(g.dir, "secret.key"), "--log-level", "warn", "--name", name, "--mesh", ports[2])
+	p := rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: ports[0], Admin: ports[1], Site: site, Dir: dir, Config: settings, Args: args}))
+	g.nodes = append(g.nodes, &process{p, ports[0], ports[1], ports[2]})
+	return g.nodes[len(g.nodes)-1]
 }
 
 // await waits until a node takes requests and sees that many others.
