@@ -23,7 +23,7 @@ func openRoom(t *testing.T) (*stage, *tab) {
 // written.
 func TestBrowserShowsWhatIsRefused(t *testing.T) {
 	s, b := openRoom(t)
-	before := s.mesh.snap.Rooms[0].TotalActiveUsers
+	before := s.mesh.first().TotalActiveUsers
 	for value, want := range map[string]string{
 		"0": "total_active_users is 0; allowed is 1 to 2,147,483,647", "3000000000": "allowed is 1 to 2,147,483,647",
 		"many": "total_active_users is many", "": "allowed is 1 to",

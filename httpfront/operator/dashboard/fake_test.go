@@ -152,6 +152,13 @@ func (f *fakeMesh) newDetail(r Room, now time.Time) Detail {
 	return d
 }
 
+// first returns the first room.
+func (f *fakeMesh) first() Room {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.snap.Rooms[0]
+}
+
 // change changes the mesh. What was handed out before stays as it was.
 func (f *fakeMesh) change(how func(*fakeMesh)) {
 	f.mu.Lock()

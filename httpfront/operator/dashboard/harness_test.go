@@ -142,7 +142,7 @@ func (s *stage) wantEdit(n int, says ...string) {
 func (s *stage) url(path string) string { return "http://" + s.addr + path }
 
 // room is the id of the first room.
-func (s *stage) room() string { return s.mesh.snap.Rooms[0].ID }
+func (s *stage) room() string { return s.mesh.first().ID }
 
 // get asks with a token, and leaves the body to the test.
 func (s *stage) get(path string, head ...string) *http.Response {
