@@ -25,6 +25,6 @@ func TestSealAndOpenDoNotAllocate(t *testing.T) {
 		}
 	}
 	if !as {
-		t.Error("the pass is to be sealed anew")
+		t.Error("the pass is to be sealed again")
 	}
 }
