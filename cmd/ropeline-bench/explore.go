@@ -65,6 +65,9 @@ func (o *exploreOptions) run(ctx context.Context, out io.Writer) error {
 		}},
 	}
 	if o.replay != "" {
+		if o.only != "" {
+			return cli.Usagef("--replay runs one history alone: it does not go with --only")
+		}
 		history, err := replay.Parse(o.replay)
 		if err != nil {
 			return cli.Usagef("--replay: %w", err)

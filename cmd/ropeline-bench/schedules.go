@@ -67,6 +67,9 @@ func runSchedules(ctx context.Context, s schedules.Set, knockOut bool, out, errO
 	if s.Story != "" && s.Story != everyStory && !slices.Contains(schedules.Stories(), s.Story) {
 		return cli.Usagef("--story %q is not allowed: %s, or one of these is wanted: %s", s.Story, everyStory, strings.Join(schedules.Stories(), "; "))
 	}
+	if knockOut && (s.Story != "" || s.LeaveOut != 0) {
+		return cli.Usagef("--knock-out leaves out each rule in turn, in schedules of all kinds: it does not go with --story or --leave-out")
+	}
 	debug.SetGCPercent(1600) // a schedule makes much garbage, keeps little and ends soon
 	judge := s.Judge
 	switch {
