@@ -59,11 +59,11 @@ func Entries() []measurement.Entry {
 		each("changed-limits", "Does the limit hold where it is changed while the room is full?", "L.*", 0),
 		each("rolling", "Does anybody notice a restart of all nodes, or nodes that come and go?", "R.*", 0, "run=R3"),
 		each("killed-counter", "How long until tickets flow again when the site's counter is killed?", "F5", 50, "trials=1"),
-		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=30s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
+		entry("soak", "Does the limit hold under all faults mixed, for long?", method, []string{"for=20s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{soakScenario(*lasts)}, nil }
 		}),
-		entry("chaos", "Does anything that goes wrong around nodes end one, or cost a visitor a place?", method, []string{"for=30s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
+		entry("chaos", "Does anything that goes wrong around nodes end one, or cost a visitor a place?", method, []string{"for=20s"}, func(f *pflag.FlagSet, _ *options) func() ([]scenario, error) {
 			lasts := f.Duration("for", time.Hour, "how long")
 			return func() ([]scenario, error) { return []scenario{chaosScenario(*lasts)}, nil }
 		}),

@@ -76,7 +76,7 @@ func Entry() measurement.Entry {
 			{Name: waited, Meaning: "part of the time in which it could have run, and others had its core: what a busy machine adds to p99"},
 		},
 		Needs: []string{measurement.Ropeline, "taskset", "nice", "nginx"}, Cores: []int{rig.OfLoad.Number()},
-		Quick: []string{"for=2s", "window=500ms", "connections=500", "requests=20000"},
+		Quick: []string{"for=1500ms", "window=500ms", "connections=500", "requests=20000"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var c config
 			o.DurationVar(&c.lasts, "for", 5*time.Minute, "how long each flood is held at its bound")
@@ -162,7 +162,7 @@ func one(ctx context.Context, c config, k kind, r *measurement.Run) {
 		r.Tell("%s: %v of %v: p99 %v, %s; %v", k.name, time.Duration(len(at))*c.window, c.lasts, at[len(at)-1].p99.Round(10*time.Microsecond), mib(now), f.last())
 	}
 	samples := w.stop()
-	rig.Must(errors.Join(f.Stop(), s.node.Sleep(ctx, afterwards)))
+	rig.Must(errors.Join(f.Stop(), s.node.Sleep(ctx, min(afterwards, c.lasts))))
 	calm = append(calm, s.windows(ctx, calmWindows, c.window)...)
 	report(r, k, outcome{base, samples, samples[reached:], count, calm, at})
 }
