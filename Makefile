@@ -153,10 +153,6 @@ sdk-check: #+ the published SDKs against the admin API; ROPELINE_SDK_URLS and _T
 deploy-check: #+ builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)
 	cd deploy/check && $(GO) vet ./... && $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) ./...
 
-.PHONY: replay
-replay: #+ the whole access log through three processes, one of them killed on the way
-	$(GO) test -count=1 -timeout 10m -v -run '^TestReplayWithANodeKilled$$' ./cmd/ropeline -replay-whole -replay-speed 4320 | grep -v ' level='
-
 # Caddy is built as it is published, and is no dependency of ours.
 CADDY ?= artifacts/caddy
 artifacts/caddy:
@@ -179,12 +175,6 @@ bench: build ropeline-bench #+ ropeline beside what else a site could use and do
 .PHONY: bench-deps
 bench-deps: $(CADDY) #+ installs what the benchmarks hold ropeline beside: Debian's packages, as root, and Caddy
 	apt-get install -y --no-install-recommends nginx haproxy redis-server libnginx-mod-http-lua util-linux
-
-.PHONY: mesh-bench
-mesh-bench: #+ how fast news spreads, what the mesh costs on the wire, and how many tickets a counter gives (about 7 minutes)
-	$(GO) test -run '^$$' -bench '^BenchmarkSpread$$' -benchtime 200x ./node
-	$(GO) test -run '^$$' -bench '^BenchmarkWire$$' -benchtime 15x ./node
-	$(GO) test -run '^$$' -bench '^BenchmarkEscrowRate$$' -benchtime 1x ./node
 
 SWEEPS ?= 10000
 .PHONY: sweep
@@ -209,7 +199,7 @@ floods: build ropeline-bench #+ each kind of load without a token at its bound, 
 
 .PHONY: microbench
 microbench: #+ every benchmark of a function
-	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate' -bench . ./...
+	$(GO) test -run '^$$' -skip 'Spread|Wire|EscrowRate|Views' -bench . ./...
 
 # Pebble is an authority for tests, and no dependency of ours.
 PEBBLE := v2.10.1
@@ -228,20 +218,20 @@ meshes: #+ MESHES random small meshes (1000000, about 10 minutes), without the r
 SCHEDULES ?= 100000
 .PHONY: schedules
 schedules: ropeline-bench ## SCHEDULES random schedules of trouble, in all of which the limit must hold (100000)
-	./ropeline-bench schedules -n $(SCHEDULES)
+	./ropeline-bench run schedules --set n=$(SCHEDULES) --docs docs
 
 .PHONY: stories
-stories: ropeline-bench #+ each story of who mints next, 1,000 times, in all of which the limit must hold: the table in docs/limit.md (about 10 minutes)
-	./ropeline-bench schedules --story all -n 1000
+stories: ropeline-bench #+ each story of who mints next, 1,000 times, in all of which the limit must hold (about 10 minutes)
+	./ropeline-bench run stories --docs docs
 
 EXPLORE ?= 10m
 .PHONY: explore
-explore: ropeline-bench ## all that can happen to ledgers of two and three nodes and while a mesh comes to be, and whole nodes by replay for EXPLORE (10m): the tables in docs/limit.md (about 40 minutes)
-	./ropeline-bench explore --for $(EXPLORE)
+explore: ropeline-bench ## all that can happen to ledgers of two and three nodes and while a mesh comes to be, and whole nodes by replay for EXPLORE (10m; about 40 minutes in all)
+	./ropeline-bench run explore-ledgers explore-bootstrap explore-nodes --set for=$(EXPLORE) --docs docs
 
 .PHONY: knock-out
-knock-out: ropeline-bench #+ leave out each rule about rights in turn: the table in docs/limit.md (about 20 minutes), and the tests that notice what schedules do not
-	./ropeline-bench schedules --knock-out -n 1000
+knock-out: ropeline-bench #+ leave out each rule about rights in turn (about 20 minutes), and the tests that notice what schedules do not
+	./ropeline-bench run knock-out --docs docs
 	$(GO) test -count=1 -run '^TestRules' ./node/ticket
 
 FUZZTIME ?= 10m
@@ -253,11 +243,6 @@ fuzz: ## each fuzz target of FUZZ (./...; those of the front: ./httpfront/...) f
 	    echo "$$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; \
 	done
-
-DASHBOARD_BENCH ?= 1m
-.PHONY: dashboard-bench
-dashboard-bench: #+ frames and memory of the dashboard with 200 rooms on 12 nodes, DASHBOARD_BENCH (1m) for each view (wants chromium)
-	$(GO) test -count=1 -timeout 0 -v -run '^TestBrowserBench$$' ./httpfront/operator/dashboard -dashboard-bench $(DASHBOARD_BENCH) | grep -v '^[=-]'
 
 .PHONY: screenshots
 screenshots: #+ what a real browser sees, of the waiting page and of the dashboard, into artifacts/

@@ -45,9 +45,12 @@ func BenchmarkDecide(b *testing.B) {
 	r, inside, waiting, now := hotRoom(b)
 	early := waiting
 	early.LastPoll = now
-	for name, p := range map[string]Pass{"inside": inside, "waiting": waiting, "early": early, "new": {}} {
-		known := p != Pass{}
-		b.Run(name, func(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		pass Pass
+	}{{"inside", inside}, {"waiting", waiting}, {"early", early}, {"new", Pass{}}} {
+		p, known := c.pass, c.pass != Pass{}
+		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
@@ -60,7 +63,7 @@ func BenchmarkDecide(b *testing.B) {
 			}
 		})
 	}
-	b.Run("inside/parallel", func(b *testing.B) {
+	b.Run("in_parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			p := inside

@@ -147,8 +147,8 @@ func BenchmarkSpread(b *testing.B) {
 	}
 	report := func(name string, d []time.Duration) {
 		slices.Sort(d)
-		b.ReportMetric(d[len(d)/2].Seconds()*1000, name+"-p50-ms")
-		b.ReportMetric(d[len(d)*99/100].Seconds()*1000, name+"-p99-ms")
+		b.ReportMetric(float64(d[len(d)/2]), name+"-p50-ns")
+		b.ReportMetric(float64(d[len(d)*99/100]), name+"-p99-ns")
 	}
 	report("same-site", site)
 	report("other-site", mesh)
@@ -164,9 +164,9 @@ func BenchmarkWire(b *testing.B) {
 		{"a", "a", "a", "a", "b", "b", "b", "b", "c", "c", "c", "c"},
 	} {
 		for _, changing := range []bool{false, true} {
-			name := fmt.Sprintf("nodes=%d/rest", len(sites))
+			name := fmt.Sprintf("nodes=%d/rooms=at_rest", len(sites))
 			if changing {
-				name = fmt.Sprintf("nodes=%d/rooms=100", len(sites))
+				name = fmt.Sprintf("nodes=%d/rooms=changing", len(sites))
 			}
 			b.Run(name, func(b *testing.B) {
 				nodes := startLive(b, openRooms(100), sites...)
@@ -179,7 +179,7 @@ func BenchmarkWire(b *testing.B) {
 					time.Sleep(time.Second)
 				}
 				per := float64(sent(nodes)-before) / time.Since(start).Seconds() / float64(len(nodes))
-				b.ReportMetric(per, "B/node/s")
+				b.ReportMetric(per, "B/s")
 				b.ReportMetric(0, "ns/op")
 			})
 		}

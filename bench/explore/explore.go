@@ -1,30 +1,26 @@
-// Package explore searches small meshes for a history that breaks the limit, and prints a
-// short one if there is any.
+// Package explore searches small meshes for a history that breaks the limit.
 //
-// There are three searches. [Ledgers] goes through everything that can happen to the ledgers of two
-// or three nodes, within a budget of operator's acts, stops and time; see package small. [Bootstrap] goes
-// through everything that can happen while nodes make a mesh, within a budget of stops and lost
-// disks; see package boot. [Nodes] replays whole nodes through operator's acts at exact moments, with
-// deviations of network, disk and machine; see package replay.
+// There are three searches. Package small tries everything that can happen to the ledgers of two or three nodes, within a
+// budget of operator's acts, stops and time; package boot everything that can happen while nodes make a mesh, within a
+// budget of stops and lost disks. Package replay runs whole nodes through operator's acts at exact moments, with
+// deviations of network, disk and machine.
 //
 // Each uses as many processors as GOMAXPROCS says, and ends with the first history that breaks a promise.
 package explore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/ropeline/ropeline/bench/explore/boot"
 	"github.com/ropeline/ropeline/bench/explore/breadth"
 	"github.com/ropeline/ropeline/bench/explore/replay"
-	"github.com/ropeline/ropeline/bench/explore/small"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -46,28 +42,17 @@ func inParallel(do func(n int) (more bool)) {
 	wg.Wait()
 }
 
-// Ledgers looks at up to so many states of each small mesh of ledgers, without some rules, and reports whether a promise
-// was broken.
-func Ledgers(ctx context.Context, leaveOut ticket.Rules, states int, out io.Writer) (found bool) {
-	return exhaust(ctx, small.Worlds(leaveOut), states, out)
-}
-
-// Bootstrap does so with meshes that come to be.
-func Bootstrap(ctx context.Context, states int, out io.Writer) (found bool) {
-	return exhaust(ctx, boot.Worlds(), states, out)
-}
-
-// world is one of which all is gone through that can happen.
-type world interface {
+// World is one of which all is gone through that can happen.
+type World interface {
 	Search(ctx context.Context, states int) breadth.Result
 }
 
-// exhaust goes through worlds until something is found.
-func exhaust[W world](ctx context.Context, worlds []W, states int, out io.Writer) (found bool) {
+// Exhaust goes through worlds, up to so many states of each, until a promise is broken. It calls each, one call at a time,
+// with what became of each world.
+func Exhaust[W World](ctx context.Context, worlds []W, states int, each func(W, breadth.Result)) (found bool) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	fmt.Fprintf(out, "Everything that can happen:\n\n| world | states | all | time |\n|---|--:|---|--:|\n")
-	var mu sync.Mutex // guards found, and out
+	var mu sync.Mutex // guards found, and each
 	inParallel(func(n int) bool {
 		if n >= len(worlds) || ctx.Err() != nil {
 			return false
@@ -75,28 +60,34 @@ func exhaust[W world](ctx context.Context, worlds []W, states int, out io.Writer
 		r := worlds[n].Search(ctx, states)
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(out, "| %+v | %d | %v | %v |\n", worlds[n], r.States, r.Whole, r.Took.Round(time.Second/10))
+		each(worlds[n], r)
 		if r.Broken != "" {
-			fmt.Fprintf(out, "BROKEN: %s\n    %s\n", r.Broken, strings.Join(r.Trace, "\n    "))
 			found = true
 			stop()
 		}
 		return !found
 	})
-	fmt.Fprintln(out)
 	return found
 }
 
-// Nodes searches histories of whole nodes for so long, until one breaks a promise.
-func Nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Writer) (found bool, err error) {
-	debug.SetGCPercent(800) // a history makes much garbage and keeps little
-	fmt.Fprintf(out, "Whole nodes:\n\n| searched | histories | of | without effect | time |\n|---|--:|--:|--:|--:|\n")
+// Part is what became of one part of a search of whole nodes.
+type Part struct {
+	Name    string
+	Runs    int // histories
+	Of      int // that there are; 0: they are drawn, without end
+	Useless int // of those that ran: an act was refused, or a moment never came
+	Took    time.Duration
+}
+
+// Nodes searches histories of whole nodes for so long, until one breaks a promise, and calls each with each part that has
+// ended. It returns that history, as short as it can be; nil: none does.
+func Nodes(ctx context.Context, s replay.Search, length time.Duration, each func(Part)) (broken *replay.History, err error) {
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a history makes much garbage and keeps little
 	for _, p := range s.Parts() {
 		start := time.Now()
 		within, stop := context.WithTimeout(ctx, length*time.Duration(p.Percent)/100)
 		var mu sync.Mutex // guards the following, and err
-		runs, useless := 0, 0
-		var broken replay.History
+		done := Part{Name: p.Name}
 		inParallel(func(n int) bool {
 			h, ok := s.History(p, n)
 			if !ok || within.Err() != nil {
@@ -105,34 +96,33 @@ func Nodes(ctx context.Context, s replay.Search, length time.Duration, out io.Wr
 			r, failed := replay.Run(h, s.LeaveOut, nil)
 			mu.Lock()
 			defer mu.Unlock()
-			runs++
+			done.Runs++
 			if r.Useless {
-				useless++
+				done.Useless++
 			}
 			switch {
 			case failed != nil:
 				err = fmt.Errorf("%s: %w", h, failed)
 			case r.Broken != "":
-				broken, found = h, true
+				broken = &h
 			}
-			return !found && err == nil
+			return broken == nil && err == nil
 		})
 		stop()
-		of := "–"
 		if !p.Drawn() {
-			of = fmt.Sprint(len(p.Histories))
+			done.Of = len(p.Histories)
 		}
-		fmt.Fprintf(out, "| %s | %d | %s | %d | %v |\n", p.Name, runs, of, useless, time.Since(start).Round(time.Second))
-		if found {
-			h := s.Shortest(broken)
-			fmt.Fprintf(out, "\n    ropeline-bench explore%s --replay %q\n\n", s.LeaveOut.Flag(), h)
-			return Rerun(h, s.LeaveOut, out)
+		done.Took = time.Since(start)
+		each(done)
+		if broken != nil {
+			h := s.Shortest(*broken)
+			return &h, nil
 		}
-		if err != nil {
-			return false, err
+		if err != nil || ctx.Err() != nil {
+			return nil, errors.Join(err, context.Cause(ctx))
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
 // Rerun runs one history, without some rules, prints what happens in it, and reports whether a promise was broken.

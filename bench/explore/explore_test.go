@@ -1,10 +1,16 @@
 package explore
 
 import (
+	"io"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/ropeline/ropeline/bench/explore/boot"
+	"github.com/ropeline/ropeline/bench/explore/breadth"
 	"github.com/ropeline/ropeline/bench/explore/replay"
+	"github.com/ropeline/ropeline/bench/explore/small"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -26,18 +32,41 @@ func TestFindingCanBeReplayed(t *testing.T) {
 
 // TestLeftOutRuleIsFound searches ledgers until it has found what the successor of a minter would do.
 func TestLeftOutRuleIsFound(t *testing.T) {
-	var out strings.Builder
-	found := Ledgers(t.Context(), ticket.FreshMint, 1_000_000, &out)
-	if !found || !strings.Contains(out.String(), "no limit was ever more than") || !strings.Contains(out.String(), "leave to node") {
-		t.Errorf("got %v, want true, and how the limit is broken: %s", found, out.String())
+	var text strings.Builder
+	found := Exhaust(t.Context(), small.Worlds(ticket.FreshMint), 1_000_000, func(_ small.Config, r breadth.Result) {
+		text.WriteString(r.Broken + strings.Join(r.Trace, ", "))
+	})
+	if !found || !strings.Contains(text.String(), "no limit was ever more than") || !strings.Contains(text.String(), "leave to node") {
+		t.Errorf("got %v, want true, and how the limit is broken: %s", found, text.String())
 	}
 }
 
 // TestBootstrapIsSearched goes through it up to a bound.
 func TestBootstrapIsSearched(t *testing.T) {
-	var out strings.Builder
-	found := Bootstrap(t.Context(), 200, &out)
-	if found || !strings.Contains(out.String(), "| {Named:3 Joins:false Order:321 Falling:true Restarts:0 Losses:2} | 2") || !strings.Contains(out.String(), "| false |") {
-		t.Errorf("got %v, want false, and a row of each world: %s", found, out.String())
+	cut, all := 0, boot.Worlds()
+	var seen []boot.Config
+	found := Exhaust(t.Context(), all, 200, func(c boot.Config, r breadth.Result) {
+		seen = append(seen, c)
+		if !r.Whole {
+			cut++
+		}
+	})
+	if found || len(seen) != len(all) || !slices.Contains(seen, all[len(all)-1]) || cut != len(all) {
+		t.Errorf("got %v of %d worlds, %d up to the bound; want false of %d", found, len(seen), cut, len(all))
+	}
+}
+
+// TestWholeNodesAreSearched until a history breaks a promise, which is as short as it can be and breaks it again.
+func TestWholeNodesAreSearched(t *testing.T) {
+	var parts []Part
+	broken, err := Nodes(t.Context(), replay.Search{Seed: 1, LeaveOut: ticket.RestartBlock}, time.Hour, func(p Part) { parts = append(parts, p) })
+	if err != nil || broken == nil || len(broken.Steps) != 1 || len(parts) != 1 {
+		t.Fatalf("got %v, %v, %+v", broken, err, parts)
+	}
+	if p := parts[0]; p.Runs == 0 || p.Of < p.Runs || p.Took <= 0 {
+		t.Errorf("the first part is %+v", p)
+	}
+	if again, err := Rerun(*broken, ticket.RestartBlock, io.Discard); !again || err != nil {
+		t.Errorf("again: %v, %v", again, err)
 	}
 }

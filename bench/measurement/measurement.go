@@ -101,7 +101,7 @@ func Row(pairs ...string) string {
 	var parts []string
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			parts = append(parts, pairs[i]+"="+strings.NewReplacer(" ", "_", "/", slash, "\t", "_").Replace(pairs[i+1]))
+			parts = append(parts, strings.NewReplacer(" ", "_", "/", slash, "\t", "_").Replace(pairs[i]+"="+pairs[i+1]))
 		}
 	}
 	return strings.Join(parts, "/")

@@ -159,7 +159,7 @@ func TestTheTableOfAllRows(t *testing.T) {
 	r := Run{Out: &out, Docs: dir, Command: "ropeline-bench run two-words --set n=2"}
 	r.Begin(e, new(bytes.Buffer))
 	for _, s := range []float64{0.02, 0.004, 0.003} {
-		r.Add(Row("a", "1", "b", "two words"), Values{"sec/op": s, "aside": 7})
+		r.Add(Row("a", "1", "a b", "two words"), Values{"sec/op": s, "aside": 7})
 	}
 	r.Add(Row("a", "2"), Values{"over": 0})
 	r.Note("Nothing else.")
@@ -171,7 +171,7 @@ func TestTheTableOfAllRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "<!-- begin: written by ropeline-bench run two-words -->\n**What?**\n\nSo.\n\n" +
-		"| a | b | sec/op | over |\n|---|---|--:|--:|\n| 1 | two words | 4.000m (3.000m to 20.00m) |  |\n| 2 |  |  | 0 |\n\n`sec/op`: ; `over`: .\n\nNothing else.\n\n" +
+		"| a | a b | sec/op | over |\n|---|---|--:|--:|\n| 1 | two words | 4.000m (3.000m to 20.00m) |  |\n| 2 |  |  | 0 |\n\n`sec/op`: ; `over`: .\n\nNothing else.\n\n" +
 		"- held: a=2: 0 over, want none\n\n"
 	if _, rest, ok := strings.Cut(string(text), want); !ok || !strings.Contains(rest, " by `ropeline-bench run two-words --set n=2`; all values are in [two-words.txt](results/two-words.txt).\n<!-- end -->\n") {
 		t.Errorf("got\n%s", text)
@@ -184,7 +184,7 @@ func TestTheTableOfAllRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if read, err := Read(f, "two-words.txt"); err != nil || len(read.values[cell{"TwoWords/a=1/b=two_words", "sec/op"}]) != 3 {
+	if read, err := Read(f, "two-words.txt"); err != nil || len(read.values[cell{"TwoWords/a=1/a_b=two_words", "sec/op"}]) != 3 {
 		t.Errorf("beside the page is %+v, %v", read, err)
 	}
 }

@@ -186,11 +186,11 @@ func keysOf(e *Entry, name string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		rest := strings.TrimPrefix(strings.TrimPrefix(name, e.Benchmark("")), "/")
 		for part := range strings.SplitSeq(rest, "/") {
-			key, value, ok := strings.Cut(part, "=")
+			key, value, ok := strings.Cut(strings.NewReplacer("_", " ", slash, "/").Replace(part), "=")
 			if !ok {
-				key, value = "row", part
+				key, value = "row", key
 			}
-			if !yield(key, strings.NewReplacer("_", " ", slash, "/").Replace(value)) {
+			if !yield(key, value) {
 				return
 			}
 		}

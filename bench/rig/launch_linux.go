@@ -35,6 +35,12 @@ func launch(cmd *exec.Cmd, namespace string, wait func()) error {
 	return <-started
 }
 
+// EndTogether has cmd end with all that it starts when its context is done.
+func EndTogether(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return signal(cmd.Process, syscall.SIGTERM) }
+}
+
 // signal sends a signal to a program and all that it has started.
 func signal(p *os.Process, s syscall.Signal) error { return syscall.Kill(-p.Pid, s) }
 

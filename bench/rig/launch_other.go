@@ -22,6 +22,9 @@ func launch(cmd *exec.Cmd, namespace string, wait func()) error {
 	return nil
 }
 
+// EndTogether has cmd end when its context is done.
+func EndTogether(*exec.Cmd) {}
+
 // signal signals the program. Where there is no such signal it ends it.
 func signal(p *os.Process, s syscall.Signal) error {
 	if err := p.Signal(s); err != nil {

@@ -49,13 +49,13 @@ func (s *Set) draw(seed uint64) sim.Config {
 	return cfg
 }
 
-// run runs a set, and prints those that fail.
-func (s *Set) run(ctx context.Context, out io.Writer, each func(*tally)) (*tally, error) {
-	t := &tally{kinds: map[string]int{}}
+// Run runs a set, and prints those that fail. After each, it calls progress with what became of all until then.
+func (s *Set) Run(ctx context.Context, out io.Writer, progress func(*Tally)) (*Tally, error) {
+	t := &Tally{kinds: map[string]int{}}
 	return t, sim.RunAll(ctx, s.Workers, s.all(), func(cfg sim.Config, r *sim.Result) bool {
 		t.add(cfg, r)
 		s.tell(out, cfg, r)
-		each(t)
+		progress(t)
 		return true
 	})
 }
@@ -92,29 +92,29 @@ func describe(cfg sim.Config) string {
 	return fmt.Sprintf("%d visitors, %s", cfg.Arrivals.Len(), text)
 }
 
-// tally sums schedules up.
-type tally struct {
-	runs, failed         int
-	first                uint64         // seed of those that failed
+// Tally sums schedules up. The zero value has none.
+type Tally struct {
+	Schedules, Failed    int
+	First                uint64         // seed of those that failed
 	kinds                map[string]int // of broken promises
-	full, rated          int            // schedules in which a limit was reached
-	admitted, reanchored int
-	borrowed, faults     int
-	virtual              float64 // s
+	Full, Rated          int            // schedules in which a limit was reached
+	Admitted, Reanchored int
+	Borrowed, Faults     int
+	Virtual              float64 // s, of all together
 }
 
-func (t *tally) add(cfg sim.Config, r *sim.Result) {
-	t.runs++
-	t.virtual += r.Simulated
-	t.admitted += r.LetIn + r.Requeued
-	t.reanchored += r.Reanchored
-	t.borrowed += r.Borrowed
-	t.faults += len(cfg.Faults)
+func (t *Tally) add(cfg sim.Config, r *sim.Result) {
+	t.Schedules++
+	t.Virtual += r.Simulated
+	t.Admitted += r.LetIn + r.Requeued
+	t.Reanchored += r.Reanchored
+	t.Borrowed += r.Borrowed
+	t.Faults += len(cfg.Faults)
 	if r.PeakActive >= cfg.Room.TotalActiveUsers {
-		t.full++
+		t.Full++
 	}
 	if r.PeakMinute >= cfg.Room.NewUsersPerMinute {
-		t.rated++
+		t.Rated++
 	}
 	for _, k := range r.Kinds() {
 		t.kinds[k]++
@@ -122,13 +122,13 @@ func (t *tally) add(cfg sim.Config, r *sim.Result) {
 	if len(r.Violations) == 0 {
 		return
 	}
-	if t.failed++; t.failed == 1 || cfg.Seed < t.first {
-		t.first = cfg.Seed
+	if t.Failed++; t.Failed == 1 || cfg.Seed < t.First {
+		t.First = cfg.Seed
 	}
 }
 
-// broken says which promises were broken in how many schedules, the most frequent first.
-func (t *tally) broken() string {
+// Broken says which promises were broken in how many schedules, the most frequent first.
+func (t *Tally) Broken() string {
 	keys := slices.SortedFunc(maps.Keys(t.kinds), func(a, b string) int {
 		return cmp.Or(t.kinds[b]-t.kinds[a], cmp.Compare(a, b))
 	})
@@ -138,26 +138,9 @@ func (t *tally) broken() string {
 	return strings.Join(keys, ", ")
 }
 
-func (t *tally) tell(out io.Writer, wall time.Duration) {
-	fmt.Fprintf(out, "%d schedules, %d failed: %s\n", t.runs, t.failed, cmp.Or(t.broken(), "all promises were kept"))
+func (t *Tally) tell(out io.Writer, wall time.Duration) {
+	fmt.Fprintf(out, "%d schedules, %d failed: %s\n", t.Schedules, t.Failed, cmp.Or(t.Broken(), "all promises were kept"))
 	fmt.Fprintf(out, "%d admissions, %d sessions re-anchored, %d borrowed; %d faults; all places taken in %d schedules, the rate used up in %d\n",
-		t.admitted, t.reanchored, t.borrowed, t.faults, t.full, t.rated)
-	each := time.Duration(t.virtual / float64(max(1, t.runs)) * float64(time.Second))
-	fmt.Fprintf(out, "%v, for %v of virtual time each\n", wall.Round(time.Second), each.Round(time.Second))
-}
-
-// table runs a set for each name, changed as the name wants, and prints what became of it,
-// as a table in Markdown. It returns how many schedules failed in each.
-func (s Set) table(ctx context.Context, what string, names []string, change func(*Set, string), out, errOut io.Writer) (failed []int, err error) {
-	fmt.Fprintf(out, "| %s | schedules | let in | all places taken in | the rate used up in | failed | by | first seed |\n|---|--:|--:|--:|--:|--:|---|--:|\n", what)
-	for _, name := range names {
-		change(&s, name)
-		t, err := s.run(ctx, errOut, func(*tally) {})
-		if err != nil {
-			return nil, err
-		}
-		failed = append(failed, t.failed)
-		fmt.Fprintf(out, "| %s | %d | %d | %d | %d | %d | %s | %d |\n", name, t.runs, t.admitted, t.full, t.rated, t.failed, t.broken(), t.first)
-	}
-	return failed, nil
+		t.Admitted, t.Reanchored, t.Borrowed, t.Faults, t.Full, t.Rated)
+	fmt.Fprintf(out, "%v, for %.0f s of virtual time each\n", wall.Round(time.Second), t.Virtual/float64(max(1, t.Schedules)))
 }

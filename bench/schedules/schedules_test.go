@@ -2,7 +2,6 @@ package schedules
 
 import (
 	"flag"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,13 +26,13 @@ func TestLimitHolds(t *testing.T) {
 	}
 	var text strings.Builder
 	all := Set{N: n, Seed: *firstSeed, Workers: 2}
-	total, err := all.run(t.Context(), &text, func(*tally) {})
-	if err != nil || total.failed > 0 {
+	total, err := all.Run(t.Context(), &text, func(*Tally) {})
+	if err != nil || total.Failed > 0 {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
-	if total.runs != n || total.full < total.runs/4 || total.rated < total.runs/8 || total.reanchored == 0 || total.borrowed == 0 {
+	if total.Schedules != n || total.Full < total.Schedules/4 || total.Rated < total.Schedules/8 || total.Reanchored == 0 || total.Borrowed == 0 {
 		t.Errorf("%d schedules; all places taken in %d, the rate used up in %d; %d sessions re-anchored, %d borrowed: they ask too little",
-			total.runs, total.full, total.rated, total.reanchored, total.borrowed)
+			total.Schedules, total.Full, total.Rated, total.Reanchored, total.Borrowed)
 	}
 }
 
@@ -271,25 +270,10 @@ func TestFailuresSayHowToRunThemAgain(t *testing.T) {
 	if n := strings.Count(text.String(), "one too many"); n != shownViolations {
 		t.Errorf("%d violations are printed, want %d", n, shownViolations)
 	}
-	total := tally{kinds: map[string]int{}}
+	total := Tally{kinds: map[string]int{}}
 	total.add(cfg, r)
 	total.add(cfg, new(sim.Result))
-	if total.broken() != "over_limit in 1, rights_lost in 1" || total.failed != 1 || total.first != 17 || total.runs != 2 {
-		t.Errorf("got %q, %d failed of %d, the first is %d", total.broken(), total.failed, total.runs, total.first)
-	}
-}
-
-// TestTables has a row for each name.
-func TestTables(t *testing.T) {
-	var text strings.Builder
-	all := Set{N: 1, Seed: 3, Workers: 1}
-	failed, err := all.table(t.Context(), "story", []string{"leaves", "recoverer leaves"}, func(s *Set, name string) {
-		if s.Story = name; name != "leaves" {
-			s.LeaveOut = ticket.FreshMint
-		}
-	}, &text, io.Discard)
-	rows := strings.Split(text.String(), "\n")
-	if err != nil || !slices.Equal(failed, []int{0, 1}) || len(rows) != 5 || !strings.HasSuffix(rows[3], " | 1 | over_limit in 1 | 3 |") {
-		t.Errorf("got %v, %v, %s", failed, err, text.String())
+	if total.Broken() != "over_limit in 1, rights_lost in 1" || total.Failed != 1 || total.First != 17 || total.Schedules != 2 {
+		t.Errorf("got %q, %d failed of %d, the first is %d", total.Broken(), total.Failed, total.Schedules, total.First)
 	}
 }

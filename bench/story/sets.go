@@ -68,6 +68,22 @@ func policies() set {
 	return s
 }
 
+// methods are first come first served and chance, for the same crowd.
+func methods() set {
+	s := set{head: []string{"room for", "method"}, cells: []cell{
+		{"wait p50 / p99", func(f finished) string { return short(f.result.WaitP50) + " / " + short(f.result.WaitP99) }},
+		{"part of the waits' variance that a line over arrivals explains", number(func(f finished) float64 { return f.result.WaitR2 }, 2)},
+		{"correlation of wait and arrival", number(func(f finished) float64 { return f.result.WaitCorrelation }, 2)},
+		{"deviation of waits inside a minute of arrival", func(f finished) string { return short(f.result.WaitSpread) }},
+		{"idle, %", number(func(f finished) float64 { return f.result.IdlePct }, 1)},
+	}}
+	for _, r := range []struct{ places, method string }{{"65", "fifo"}, {"65", "random"}, {"200", "random"}} {
+		s.runs = append(s.runs, planned{title: []string{r.places, "`" + r.method + "`"}, args: strings.Fields("--arrivals uniform:10000/30m --stay 1m --session-duration 30s " +
+			"--total-active-users " + r.places + " --new-users-per-minute 10000 --refresh-interval 60s --method " + r.method + " --seed 1")})
+	}
+	return s
+}
+
 // large are the runs that show what simulations, and meshes, of size cost.
 func large() set {
 	s := set{head: []string{"run", "nodes"}, cells: []cell{

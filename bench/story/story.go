@@ -26,10 +26,26 @@ func Entries() []measurement.Entry {
 				{Name: "idle-%", Meaning: "part of the limit that lay idle while somebody waited", Better: "lower", Exact: true},
 				{Name: "broken", Meaning: "promises that were broken", Better: "lower", Exact: true},
 			},
-			Quick: []string{"only=--nodes 3 --total-active-users 800 --new-users-per-minute 400 --stay 2m --session-duration 1m --policy escrow"}, // the spike
+			Quick: []string{"only=--nodes 3 --total-active-users 800 --new-users-per-minute 400 --stay 2m --session-duration 1m --policy open"}, // the spike
 			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 				return runOf(o, policies(), func(f finished) measurement.Values {
 					return measurement.Values{"over-%": f.result.OvershootPct, "rate-over-%": f.result.OvershootRatePct, "idle-%": f.result.IdlePct, "broken": float64(len(f.result.Violations))}
+				})
+			},
+		},
+		{
+			Name: "methods", Page: "simulator.md",
+			Question: "What do first come first served and chance do to the same crowd?",
+			Method:   "10,000 visitors come over 30 minutes and browse for a minute on average, in a small room.",
+			Units: []measurement.Unit{
+				{Name: "wait-r2", Meaning: "part of the waits' variance that a straight line over the times of arrival explains", Exact: true},
+				{Name: "correlation", Meaning: "of wait and arrival", Exact: true},
+				{Name: "idle-%", Meaning: "part of the limit that lay idle while somebody waited", Better: "lower", Exact: true},
+			},
+			Quick: []string{"only=--total-active-users 200"},
+			New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
+				return runOf(o, methods(), func(f finished) measurement.Values {
+					return measurement.Values{"wait-r2": f.result.WaitR2, "correlation": f.result.WaitCorrelation, "idle-%": f.result.IdlePct}
 				})
 			},
 		},

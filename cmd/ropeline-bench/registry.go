@@ -12,5 +12,6 @@ import (
 func registry() []measurement.Entry {
 	all := append(suite.Entries(), accuracy.Entry())
 	all = append(append(all, story.Entries()...), sweep.Entry())
-	return append(all, onLinux()...)
+	all = append(append(all, promises()...), searches()...)
+	return append(append(all, onLinux()...), goEntries()...)
 }

@@ -17,38 +17,33 @@ import (
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// everyStory stands for all of them.
-const everyStory = "all"
-
 func newSchedulesCommand() *cobra.Command {
 	var s schedules.Set
-	var knockOut bool
 	cmd := &cobra.Command{
 		Use:   "schedules",
 		Short: "Run whole meshes in virtual time through random trouble",
 		Long: `Runs whole meshes of nodes, the same code that "ropeline run" runs, in virtual
 time through many schedules of random trouble, in all of which the limit has to
 hold. Each follows from one number, and the next one has the next number. A
-schedule that fails is printed with the command that runs it again.
+schedule that fails is printed with the command that runs it again. The measurements
+schedules, stories and knock-out make the tables of the documentation with them.
 
 A story is one change of who mints soon after a limit was changed, in a mesh that
 is calm but for that: ` + "\n  " + strings.Join(schedules.Stories(), "\n  "),
 		Example: `  ropeline-bench schedules -n 100000
   ropeline-bench schedules -n 1 --seed 17 -v
-  ropeline-bench schedules --story all
-  ropeline-bench schedules --knock-out`,
+  ropeline-bench schedules --story "heir leaves" --leave-out fresh-mint`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runSchedules(cmd.Context(), s, knockOut, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return runSchedules(cmd.Context(), s, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
 	s.N, s.Workers = 1000, runtime.GOMAXPROCS(0)
-	f.VarP(settings.Int(1, 1<<40).At(&s.N), "schedules", "n", "how many schedules run; with --knock-out and --story all, how many of each")
+	f.VarP(settings.Int(1, 1<<40).At(&s.N), "schedules", "n", "how many schedules run")
 	f.Uint64Var(&s.Seed, "seed", 1, "seed of the first one")
-	f.StringVar(&s.Story, "story", "", "run this `story` alone, or "+everyStory+" of them")
+	f.StringVar(&s.Story, "story", "", "run this `story` alone")
 	leaveOutFlag(f, &s.LeaveOut)
-	f.BoolVar(&knockOut, "knock-out", false, "leave out each rule in turn, and print what notices it")
 	f.BoolVarP(&s.Verbose, "verbose", "v", false, "print what happens in each schedule, step by step")
 	f.Var(settings.Int(1, 1<<16).At(&s.Workers), "workers", "how many schedules run at once")
 	f.SortFlags = false
@@ -63,21 +58,11 @@ func leaveOutFlag(f *pflag.FlagSet, to *ticket.Rules) {
 	})
 }
 
-func runSchedules(ctx context.Context, s schedules.Set, knockOut bool, out, errOut io.Writer) error {
-	if s.Story != "" && s.Story != everyStory && !slices.Contains(schedules.Stories(), s.Story) {
-		return cli.Usagef("--story %q is not allowed: %s, or one of these is wanted: %s", s.Story, everyStory, strings.Join(schedules.Stories(), "; "))
+func runSchedules(ctx context.Context, s schedules.Set, out, errOut io.Writer) error {
+	if s.Story != "" && !slices.Contains(schedules.Stories(), s.Story) {
+		return cli.Usagef("--story %q is not allowed: one of these is wanted: %s", s.Story, strings.Join(schedules.Stories(), "; "))
 	}
-	if knockOut && (s.Story != "" || s.LeaveOut != 0) {
-		return cli.Usagef("--knock-out leaves out each rule in turn, in schedules of all kinds: it does not go with --story or --leave-out")
-	}
-	debug.SetGCPercent(1600) // a schedule makes much garbage, keeps little and ends soon
-	judge := s.Judge
-	switch {
-	case knockOut:
-		return s.KnockOut(ctx, out)
-	case s.Story == everyStory:
-		judge = s.JudgeStories
-	}
-	kept, err := judge(ctx, out, errOut)
+	debug.SetGCPercent(schedulesGC)
+	kept, err := s.Judge(ctx, out, errOut)
 	return broken(!kept, err)
 }

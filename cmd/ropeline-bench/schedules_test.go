@@ -14,6 +14,7 @@ func commanded(t *testing.T, args ...string) (out string, err error) {
 	var text strings.Builder
 	cmd := newRootCommand()
 	cmd.SetOut(&text)
+	cmd.SetErr(t.Output())
 	cmd.SetArgs(args)
 	err = cmd.ExecuteContext(t.Context())
 	return text.String(), err
@@ -22,7 +23,7 @@ func commanded(t *testing.T, args ...string) (out string, err error) {
 func TestFlagsThatMakeNoSense(t *testing.T) {
 	for _, line := range []string{
 		"schedules -n 0", "schedules --workers 0", "schedules extra", "schedules --leave-out gravity", "schedules --story gravity", "schedules --what",
-		"schedules --knock-out --story cut", "schedules --knock-out --leave-out fence", "explore --only nodes --replay abc/123",
+		"explore --only nodes --replay abc/123",
 		"explore --leave-out gravity", "explore --replay abc", "explore more", "explore --only rows",
 	} {
 		if out, err := commanded(t, strings.Fields(line)...); !errors.As(err, new(cli.UsageError)) || out != "" {

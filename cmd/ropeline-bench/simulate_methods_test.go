@@ -22,7 +22,7 @@ func methodCommands(t *testing.T) map[string][]string {
 	commands := make(map[string][]string)
 	for line := range strings.Lines(string(text)) {
 		args, ok := strings.CutPrefix(strings.TrimSpace(line), "ropeline-bench simulate ")
-		if before, after, is := strings.Cut(args, "--method "); ok && is {
+		if before, after, is := strings.Cut(args, "--method "); ok && is && strings.Contains(args, "--total-active-users 65 ") {
 			method, rest, _ := strings.Cut(after, " ")
 			commands[method] = strings.Fields("simulate " + before + "--method " + method + " " + rest)
 		}

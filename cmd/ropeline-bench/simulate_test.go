@@ -22,10 +22,10 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// small is a run that is over in a moment and in which people wait.
-var small = strings.Fields("--arrivals uniform:120/2m --sites 2 --nodes 2 --total-active-users 20 --new-users-per-minute 60 --session-duration 20s --stay 20s --bucket-span 10s --refresh-interval 5s")
+// short is a run that is over in a moment and in which people wait.
+var short = strings.Fields("--arrivals uniform:120/2m --sites 2 --nodes 2 --total-active-users 20 --new-users-per-minute 60 --session-duration 20s --stay 20s --bucket-span 10s --refresh-interval 5s")
 
-func smallAnd(more ...string) []string { return append(append([]string{}, small...), more...) }
+func shortAnd(more ...string) []string { return append(append([]string{}, short...), more...) }
 
 // runSimulateCommand runs the command with args and returns what it printed.
 func runSimulateCommand(t *testing.T, args ...string) (out, errOut string, err error) {
@@ -41,7 +41,7 @@ func runSimulateCommand(t *testing.T, args ...string) (out, errOut string, err e
 }
 
 func TestSimulatePrintsOneObject(t *testing.T) {
-	out, errOut, err := runSimulateCommand(t, smallAnd("--seed", "4")...)
+	out, errOut, err := runSimulateCommand(t, shortAnd("--seed", "4")...)
 	if err != nil || errOut != "" {
 		t.Fatalf("got %v and %q on standard error", err, errOut)
 	}
@@ -64,7 +64,7 @@ func TestSimulatePrintsOneObject(t *testing.T) {
 
 // The command that a run prints makes the same run again.
 func TestSimulateSaysHowToDoItAgain(t *testing.T) {
-	args := smallAnd("--fault", "pause:node=1.2,at=30s,for=10s", "--fault", "skew:site=2,by=-300ms", "--site-weights", "0.7,0.3", "--share-freeze", "0s", "--delay", "0s")
+	args := shortAnd("--fault", "pause:node=1.2,at=30s,for=10s", "--fault", "skew:site=2,by=-300ms", "--site-weights", "0.7,0.3", "--share-freeze", "0s", "--delay", "0s")
 	first, _, err := runSimulateCommand(t, args...)
 	if err != nil {
 		t.Fatal(err)
@@ -137,47 +137,47 @@ func TestSimulateRefuses(t *testing.T) {
 	}{
 		{"", "--total-active-users and --new-users-per-minute missing"},
 		{"--total-active-users 5 --new-users-per-minute 5", "Give one of --trace FILE and --arrivals SHAPE"},
-		{"SMALL --trace x", "Give one of"},
-		{"SMALL --total-active-users 0", "a whole number from 1 to"},
-		{"SMALL --new-users-per-minute -1", "a whole number from 1 to"},
-		{"SMALL --policy strict", `"strict" is not allowed: one of escrow, even, curve, counter, open`},
-		{"SMALL --on-partition close", "hold, open"},
-		{"SMALL --fault join:site=1,for=3s", "for means nothing here"},
-		{"SMALL --fault limits:site=1,active=0", "a whole number from 1 to"},
-		{"SMALL --fault limits:site=1", "active,rate,session is missing"},
-		{"SMALL --fault disk-full:site=1", "for is missing"},
-		{"SMALL --method lifo", "fifo, random, passthrough, reject"},
-		{"SMALL --stay 0s", "a duration from 1ms to"},
-		{"SMALL --site-weights 0.5", "1 site weights for 2 sites"},
-		{"SMALL --site-weights 0.5,-1", `"-1" is not allowed`},
-		{"SMALL --site-weights 0,0", "all site weights are 0"},
-		{"SMALL --sites 0", "from 1 to 1000"},
-		{"SMALL --sites 1000 --nodes 1000", "1000 nodes at each of 1000 sites"},
-		{"SMALL --loss 1.5", "a number from 0 to 1"},
-		{"SMALL --abandon 1.5", "a number from 0 to 1"},
-		{"SMALL --old-passes 0.6", "a number from 0 to 0.5"},
-		{"SMALL --delay 61s", "--delay"},
-		{"SMALL --disk-delay 61s", "--disk-delay"},
-		{"SMALL --tick 9ms", "a duration from 10ms to 250ms"},
-		{"SMALL --tick 251ms", "a duration from 10ms to 250ms"},
-		{"SMALL --bucket-span 1500ms", "bucket-span"},
-		{"SMALL --fault partition:site=3,from=1m,for=10s", "there is no site 3; the sites are 1 to 2"},
-		{"SMALL --fault partition:site=2,from=1h,for=10s", "from 1h0m0s is outside of the run"},
-		{"SMALL --fault partition:site=2", "for is missing"},
-		{"SMALL --fault crash:node=1.9", "there is no node 9 at a site"},
-		{"SMALL --fault melt:site=1", `there is no kind "melt"; allowed are partition, crash`},
-		{"SMALL --fault crash:site=1,by=3s", "by means nothing here"},
-		{"SMALL --seed -1", "--seed"},
-		{"SMALL --arrivals wave:5/1m", `there is no "wave"; allowed are uniform and flash`},
-		{"SMALL --scale 0", "--scale"},
-		{"SMALL --scale 1e-9", "leaves nobody"},
-		{"SMALL --begin 2m", "--begin: nobody comes after 2m0s"},
-		{"SMALL extra", `"extra" is not understood`},
+		{"SHORT --trace x", "Give one of"},
+		{"SHORT --total-active-users 0", "a whole number from 1 to"},
+		{"SHORT --new-users-per-minute -1", "a whole number from 1 to"},
+		{"SHORT --policy strict", `"strict" is not allowed: one of escrow, even, curve, counter, open`},
+		{"SHORT --on-partition close", "hold, open"},
+		{"SHORT --fault join:site=1,for=3s", "for means nothing here"},
+		{"SHORT --fault limits:site=1,active=0", "a whole number from 1 to"},
+		{"SHORT --fault limits:site=1", "active,rate,session is missing"},
+		{"SHORT --fault disk-full:site=1", "for is missing"},
+		{"SHORT --method lifo", "fifo, random, passthrough, reject"},
+		{"SHORT --stay 0s", "a duration from 1ms to"},
+		{"SHORT --site-weights 0.5", "1 site weights for 2 sites"},
+		{"SHORT --site-weights 0.5,-1", `"-1" is not allowed`},
+		{"SHORT --site-weights 0,0", "all site weights are 0"},
+		{"SHORT --sites 0", "from 1 to 1000"},
+		{"SHORT --sites 1000 --nodes 1000", "1000 nodes at each of 1000 sites"},
+		{"SHORT --loss 1.5", "a number from 0 to 1"},
+		{"SHORT --abandon 1.5", "a number from 0 to 1"},
+		{"SHORT --old-passes 0.6", "a number from 0 to 0.5"},
+		{"SHORT --delay 61s", "--delay"},
+		{"SHORT --disk-delay 61s", "--disk-delay"},
+		{"SHORT --tick 9ms", "a duration from 10ms to 250ms"},
+		{"SHORT --tick 251ms", "a duration from 10ms to 250ms"},
+		{"SHORT --bucket-span 1500ms", "bucket-span"},
+		{"SHORT --fault partition:site=3,from=1m,for=10s", "there is no site 3; the sites are 1 to 2"},
+		{"SHORT --fault partition:site=2,from=1h,for=10s", "from 1h0m0s is outside of the run"},
+		{"SHORT --fault partition:site=2", "for is missing"},
+		{"SHORT --fault crash:node=1.9", "there is no node 9 at a site"},
+		{"SHORT --fault melt:site=1", `there is no kind "melt"; allowed are partition, crash`},
+		{"SHORT --fault crash:site=1,by=3s", "by means nothing here"},
+		{"SHORT --seed -1", "--seed"},
+		{"SHORT --arrivals wave:5/1m", `there is no "wave"; allowed are uniform and flash`},
+		{"SHORT --scale 0", "--scale"},
+		{"SHORT --scale 1e-9", "leaves nobody"},
+		{"SHORT --begin 2m", "--begin: nobody comes after 2m0s"},
+		{"SHORT extra", `"extra" is not understood`},
 		{"--total-active-users 5 --new-users-per-minute 5 --trace " + bad, bad + `:2: "many" is not a number of requests`},
 		{"--total-active-users 5 --new-users-per-minute 5 --trace " + filepath.Join(dir, "none"), "no such file"},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
-			out, _, err := runSimulateCommand(t, strings.Fields(strings.ReplaceAll(tc.args, "SMALL", strings.Join(small, " ")))...)
+			out, _, err := runSimulateCommand(t, strings.Fields(strings.ReplaceAll(tc.args, "SHORT", strings.Join(short, " ")))...)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, want an error with %q", err, tc.want)
 			}
@@ -253,7 +253,7 @@ func TestSimulateBinaryIsDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(seed int, procs string) string {
-		args := smallAnd("--seed", strconv.Itoa(seed), "--loss", "0.05", "--roam", "0.1",
+		args := shortAnd("--seed", strconv.Itoa(seed), "--loss", "0.05", "--roam", "0.1",
 			"--jitter", "0.5", "--fault", "crash:node=2.1,at=1m,for=20s")
 		cmd := exec.CommandContext(t.Context(), binary, append([]string{"simulate"}, args...)...)
 		cmd.Env = append(os.Environ(), asCommand+"=1", "GOMAXPROCS="+procs)

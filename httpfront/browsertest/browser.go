@@ -25,7 +25,7 @@ var oneWay = []string{"TestBrowserWaitsAndIsLetIn", "TestBrowserFollowsARoom"}
 
 // New starts a headless browser with a profile of its own, and windows of width and height in
 // CSS pixels. It ends with the test.
-func New(t *testing.T, width, height int, more ...chromedp.ExecAllocatorOption) context.Context {
+func New(t testing.TB, width, height int, more ...chromedp.ExecAllocatorOption) context.Context {
 	t.Helper()
 	if name, _, _ := strings.Cut(t.Name(), "/"); testing.Short() && !slices.Contains(oneWay, name) {
 		t.Skip("with -short one way through the pages is looked at; make test-browser looks at all")

@@ -22,12 +22,12 @@ const patience = 30 * time.Second
 
 // Tab is a tab of a browser. Its methods end the test if the browser cannot do what they want.
 type Tab struct {
-	T   *testing.T
+	T   testing.TB
 	Ctx context.Context
 }
 
 // NewTab opens a tab in the browser of New. It is closed with the test.
-func NewTab(t *testing.T, browser context.Context) *Tab {
+func NewTab(t testing.TB, browser context.Context) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(browser)
 	t.Cleanup(cancel)

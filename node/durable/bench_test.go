@@ -68,8 +68,8 @@ func BenchmarkCounter(b *testing.B) {
 			slices.Sort(all)
 			b.ReportMetric(float64(len(all))/span.Seconds(), "calls/s")
 			b.ReportMetric(float64(store.commits)/span.Seconds(), "commits/s")
-			b.ReportMetric(float64(all[len(all)/2].Microseconds()), "p50-µs")
-			b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), "p99-µs")
+			b.ReportMetric(float64(all[len(all)/2]), "p50-ns")
+			b.ReportMetric(float64(all[len(all)*99/100]), "p99-ns")
 		})
 	}
 }
@@ -95,8 +95,8 @@ func BenchmarkCommit(b *testing.B) {
 				took = append(took, time.Since(begin))
 			}
 			slices.Sort(took)
-			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
-			b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs")
+			b.ReportMetric(float64(took[len(took)/2]), "p50-ns")
+			b.ReportMetric(float64(took[len(took)*99/100]), "p99-ns")
 			b.ReportMetric(float64(writes)*float64(len(took))/b.Elapsed().Seconds(), "updates/s")
 		})
 	}
@@ -131,8 +131,8 @@ func BenchmarkMemoryPerObject(b *testing.B) {
 		for o.Live() > 0 {
 			time.Sleep(100 * time.Millisecond)
 		}
-		b.ReportMetric((live-before)/float64(max(n, 1)), "B/live")
-		b.ReportMetric((heap()-before)/objects, "B/idle")
+		b.ReportMetric((live-before)/float64(max(n, 1)), "live-B")
+		b.ReportMetric((heap()-before)/objects, "idle-B")
 		stop()
 	}
 }

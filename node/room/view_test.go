@@ -46,8 +46,8 @@ func BenchmarkBuild(b *testing.B) {
 	for _, c := range []struct {
 		name           string
 		sites, waiting int
-	}{{"idle/5", 5, 0}, {"idle/300", 300, 0}, {"busy/5", 5, 1800}, {"busy/300", 300, 300}} {
-		b.Run("sites="+c.name, func(b *testing.B) {
+	}{{"idle", 5, 0}, {"idle", 300, 0}, {"busy", 5, 1800}, {"busy", 300, 300}} {
+		b.Run(fmt.Sprintf("sites=%d/crowd=%s", c.sites, c.name), func(b *testing.B) {
 			in := busySites(now, c.sites, c.waiting)
 			if c.waiting == 0 {
 				for i := range in.Sites {
@@ -64,7 +64,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-func BenchmarkDecide(b *testing.B) {
+// BenchmarkRules is a decision by a view alone.
+func BenchmarkRules(b *testing.B) {
 	now := clock(b, "12:00:31")
 	v := benchmarkView(now)
 	vis := Visitor{Arrival: now.Add(-50 * time.Second), LastPoll: now.Add(-20 * time.Second), Refresh: 20 * time.Second}

@@ -33,6 +33,9 @@ const (
 func (b Budget) String() string {
 	var all []string
 	for i, what := range [parts]string{"limit", "leave", "stop and start", "lost disk", "gift", "session", "crowd"} {
+		if b[i] > 1 { // but of stops and starts
+			what += "s"
+		}
 		if b[i] > 0 {
 			all = append(all, fmt.Sprintf("%d %s", b[i], what))
 		}

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,16 +13,13 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/performance"
-	"github.com/chromedp/chromedp"
 
 	"github.com/ropeline/ropeline/httpfront/browsertest"
 )
 
-var benchFor = flag.Duration("dashboard-bench", 0, "how long TestBrowserBench looks at each view; 0: it is skipped")
-
-// measuring notes the time between frames, and tasks that hold up the page.
+// measuring notes the time between frames.
 const measuring = `
-self.times = []; self.longs = []; self.scrolling = 0
+self.times = []; self.scrolling = 0
 {
 	let last = 0
 	const frame = () => {
@@ -38,71 +34,67 @@ self.times = []; self.longs = []; self.scrolling = 0
 		requestAnimationFrame(frame)
 	}
 	requestAnimationFrame(frame)
-	new PerformanceObserver(list => longs.push(...list.getEntries().map(e => e.duration))).observe({type: 'longtask'})
 }`
 
-// TestBrowserBench prints how smoothly the page shows 200 rooms on 12 nodes of which
-// every one changes every second, and what it takes of memory. It judges nothing.
-func TestBrowserBench(t *testing.T) {
-	if *benchFor == 0 {
-		t.Skip("it takes minutes: make dashboard-bench")
-	}
+// BenchmarkViews tells how smoothly the page shows 200 rooms on 12 nodes of which every one changes every second, and what it
+// takes of memory. One operation is a second in which a view is looked at.
+func BenchmarkViews(b *testing.B) {
 	mesh := wellAndBusy()
 	mesh.moving = true
-	s, b := sitDown(t, mesh)
-	b.Before(measuring)
-	b.Do(browsertest.Call(performance.Enable, performance.EnableParams{}), chromedp.Navigate("about:blank"))
-	_, _, blank := b.memory()
-	fmt.Printf("%-18s %8s %7s %7s %7s %7s %7s %7s %5s %6s\n", "view", "frames/s", "p50 ms", "p95 ms", "p99 ms", "max ms", ">17 ms", ">33 ms", "long", "busy")
+	s, tab := sitDown(b, mesh)
+	tab.Before(measuring)
+	tab.Do(browsertest.Call(performance.Enable, performance.EnableParams{}))
 	for _, v := range []struct {
 		name, hash string
 		scrolling  int
-	}{{"rooms", "", 0}, {"rooms, scrolling", "", 7}, {"room", "#/rooms/" + mesh.snap.Rooms[0].ID, 0}, {"mesh", "#/mesh", 0}, {"nodes", "#/nodes", 0}} {
-		b.open(s, v.hash)
-		b.Awaits("document.querySelector('#main').innerText.length > 100")
-		time.Sleep(3 * time.Second) // for the page to be loaded and drawn
-		b.Run(fmt.Sprintf("times.length = longs.length = 0; scrolling = %d", v.scrolling))
-		before, begun := b.metric("TaskDuration"), time.Now()
-		time.Sleep(*benchFor)
-		b.printFrames(v.name, (b.metric("TaskDuration")-before)/time.Since(begun).Seconds())
-		if v.name == "rooms, scrolling" || v.name == "room" {
-			heap, page, process := b.memory()
-			fmt.Printf("  after %-16s %.1f MiB of JavaScript, %.1f MiB of page, %.1f MiB of process (an empty page: %.1f MiB), %.0f elements\n",
-				v.name+":", heap, page, process, blank, b.metric("Nodes"))
-		}
-		b.wantNothingWrong()
+	}{{"rooms", "", 0}, {"rooms, scrolling", "", 7}, {"a room", "#/rooms/" + mesh.snap.Rooms[0].ID, 0}, {"mesh", "#/mesh", 0}, {"nodes", "#/nodes", 0}} {
+		b.Run("view="+v.name, func(b *testing.B) {
+			tab.open(s, v.hash)
+			tab.Awaits("document.querySelector('#main').innerText.length > 100")
+			time.Sleep(3 * time.Second) // for the page to be loaded and drawn
+			tab.Run(fmt.Sprintf("times.length = 0; scrolling = %d", v.scrolling))
+			before, begun := tab.metric("TaskDuration"), time.Now()
+			for b.Loop() {
+				time.Sleep(time.Second)
+			}
+			busy := (tab.metric("TaskDuration") - before) / time.Since(begun).Seconds()
+			tab.report(b, busy)
+			tab.wantNothingWrong()
+		})
 	}
 }
 
-// printFrames prints the times between frames as the page sees them, which are a little
-// off those in which the screen is drawn, tasks of more than 50 ms, and which part of the
-// time the main thread of the page works.
-func (b *tab) printFrames(view string, busy float64) {
-	b.T.Helper()
-	times, longs := browsertest.See[[]float64](b.Tab, "times"), browsertest.See[[]float64](b.Tab, "longs")
+// report tells of the times between frames as the page sees them, which are a little off those in which the screen is
+// drawn, of which part of the time the main thread of the page works, and of memory.
+func (b *tab) report(to *testing.B, busy float64) {
+	times := browsertest.See[[]float64](b.Tab, "times")
 	slices.Sort(times)
-	at := func(part float64) float64 { return times[int(part*float64(len(times)-1))] }
-	over := func(ms float64) float64 {
-		i, _ := slices.BinarySearch(times, ms)
-		return 100 * float64(len(times)-i) / float64(len(times))
-	}
+	at := func(part float64) float64 { return 1e6 * times[int(part*float64(len(times)-1))] }
 	sum := 0.0
 	for _, ms := range times {
 		sum += ms
 	}
-	fmt.Printf("%-18s %8.1f %7.1f %7.1f %7.1f %7.1f %6.1f%% %6.1f%% %5d %5.1f%%\n", view, 1000*float64(len(times))/sum,
-		at(0.5), at(0.95), at(0.99), at(1), over(17), over(33), len(longs), 100*busy)
+	over, _ := slices.BinarySearch(times, 33)
+	to.ReportMetric(1000*float64(len(times))/sum, "frames/s")
+	to.ReportMetric(at(0.5), "p50-ns")
+	to.ReportMetric(at(0.95), "p95-ns")
+	to.ReportMetric(at(1), "longest-ns")
+	to.ReportMetric(100*float64(len(times)-over)/float64(len(times)), "over-33ms-%")
+	to.ReportMetric(100*busy, "busy-%")
+	script, process := b.memory()
+	to.ReportMetric(script, "script-B")
+	if process > 0 {
+		to.ReportMetric(process, "process-B")
+	}
+	to.ReportMetric(0, "ns/op")
 }
 
-const mib = 1 << 20
-
-// memory returns what a page takes, in MiB: JavaScript in use after a collection, the page by the browser's own account
-// (JavaScript, elements, canvases), and what is private to the process of the page; 0 where that cannot be told.
-func (b *tab) memory() (heap, page, process float64) {
+// memory returns what a page takes, in bytes: JavaScript in use after a collection, and what is private to the process of the
+// page; 0 where that cannot be told.
+func (b *tab) memory() (script, process float64) {
 	b.T.Helper()
 	b.Do(browsertest.Call(heapprofiler.CollectGarbage, cdp.Empty{}), browsertest.Call(heapprofiler.CollectGarbage, cdp.Empty{}))
-	page = browsertest.See[float64](b.Tab, "crossOriginIsolated ? performance.measureUserAgentSpecificMemory().then(m => m.bytes) : 0")
-	return b.metric("JSHeapUsedSize") / mib, page / mib, rendererMemory() / mib
+	return b.metric("JSHeapUsedSize"), rendererMemory()
 }
 
 // metric returns one of the browser's own figures.

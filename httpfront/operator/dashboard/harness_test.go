@@ -24,7 +24,7 @@ import (
 // stage serves a dashboard of a fake mesh, with an API that edits it.
 type stage struct {
 	*Handler
-	t    *testing.T
+	t    testing.TB
 	mesh *fakeMesh
 	addr string
 	stop func() // ends Run, and waits for it
@@ -39,7 +39,7 @@ const (
 	writeTimeout = 200 * time.Millisecond // of the server; streams have their own
 )
 
-func serve(t *testing.T, mesh *fakeMesh, set func(*pace)) *stage {
+func serve(t testing.TB, mesh *fakeMesh, set func(*pace)) *stage {
 	return serveOn(t, listen(), mesh, set)
 }
 
@@ -74,7 +74,7 @@ func (l tight) Accept() (net.Conn, error) {
 	return conn, conn.(*net.TCPConn).SetWriteBuffer(tightBuffer)
 }
 
-func serveOn(t *testing.T, ln net.Listener, mesh *fakeMesh, set func(*pace)) *stage {
+func serveOn(t testing.TB, ln net.Listener, mesh *fakeMesh, set func(*pace)) *stage {
 	s := &stage{t: t, mesh: mesh, scopes: []string{looks, write}}
 	cfg := Config{Source: mesh, Authorize: func(token string) bool { return s.may(token, looks) }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	s.Handler = must(New(cfg))
@@ -159,7 +159,7 @@ func (s *stage) get(path string, head ...string) *http.Response {
 
 // follower reads a stream.
 type follower struct {
-	t     *testing.T
+	t     testing.TB
 	head  http.Header
 	body  io.Closer
 	lines *bufio.Scanner
@@ -210,7 +210,7 @@ func (f *follower) wantEnd() {
 }
 
 // waitFor waits until is returns true.
-func waitFor(t *testing.T, what string, is func() bool) {
+func waitFor(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); {
 		if time.Now().After(end) {
@@ -220,7 +220,7 @@ func waitFor(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func newBrowser(t *testing.T) context.Context {
+func newBrowser(t testing.TB) context.Context {
 	t.Helper()
 	return browsertest.New(t, 1360, 900, chromedp.Flag("enable-precise-memory-info", true), chromedp.Flag("hide-scrollbars", false))
 }
@@ -228,7 +228,7 @@ func newBrowser(t *testing.T) context.Context {
 // tab is a tab of a browser that looks at the dashboard of a stage.
 type tab struct{ *browsertest.Tab }
 
-func newTab(t *testing.T, browser context.Context) *tab {
+func newTab(t testing.TB, browser context.Context) *tab {
 	t.Helper()
 	b := &tab{browsertest.NewTab(t, browser)}
 	b.Before(watching)
@@ -236,7 +236,7 @@ func newTab(t *testing.T, browser context.Context) *tab {
 }
 
 // sitDown is somebody at a browser who may change things.
-func sitDown(t *testing.T, mesh *fakeMesh) (*stage, *tab) {
+func sitDown(t testing.TB, mesh *fakeMesh) (*stage, *tab) {
 	t.Helper()
 	s, b := serve(t, mesh, nil), newTab(t, newBrowser(t))
 	b.signedIn(someToken)
