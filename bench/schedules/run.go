@@ -92,10 +92,9 @@ func describe(cfg sim.Config) string {
 	return fmt.Sprintf("%d visitors, %s", cfg.Arrivals.Len(), text)
 }
 
-// Tally sums schedules up. The zero value has none.
+// Tally sums schedules up.
 type Tally struct {
 	Schedules, Failed    int
-	First                uint64         // seed of those that failed
 	kinds                map[string]int // of broken promises
 	Full, Rated          int            // schedules in which a limit was reached
 	Admitted, Reanchored int
@@ -119,11 +118,8 @@ func (t *Tally) add(cfg sim.Config, r *sim.Result) {
 	for _, k := range r.Kinds() {
 		t.kinds[k]++
 	}
-	if len(r.Violations) == 0 {
-		return
-	}
-	if t.Failed++; t.Failed == 1 || cfg.Seed < t.First {
-		t.First = cfg.Seed
+	if len(r.Violations) > 0 {
+		t.Failed++
 	}
 }
 

@@ -89,14 +89,14 @@ func exhaust[W interface {
 			continue
 		}
 		values := measurement.Values{"states": float64(found.States), "cut-off": 0}
-		if !found.Whole {
+		switch {
+		case found.Broken != "":
+			r.Note("%+v: %s", w, broke(found))
+		case !found.Whole:
 			values["cut-off"] = 1
 			cutOff++
 		}
 		r.Add(row(w), values)
-		if found.Broken != "" {
-			r.Note("%+v: %s", w, broke(found))
-		}
 	}
 	r.Add("all", measurement.Values{cutOffInAll: float64(cutOff)})
 	return broken

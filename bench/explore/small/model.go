@@ -33,7 +33,7 @@ const (
 func (b Budget) String() string {
 	var all []string
 	for i, what := range [parts]string{"limit", "leave", "stop and start", "lost disk", "gift", "session", "crowd"} {
-		if b[i] > 1 { // but of stops and starts
+		if b[i] > 1 { // no budget has two stops and starts
 			what += "s"
 		}
 		if b[i] > 0 {
