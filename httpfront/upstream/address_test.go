@@ -62,7 +62,7 @@ func TestParseOrigin(t *testing.T) {
 	for _, text := range []string{
 		"", "a", "localhost:80", "ftp://a", "http://", "http://:80", "http://a/b", "http://a?b", "http://a?", "http://a#b", "http://u@a", "http://u:p@a",
 		"http://a:0", "http://a:65536", "http://a:x", "http:a", "http://a weight=0", "http://a weight=1001", "http://a weight=x", "http://a weight", "http://a 2",
-		"http://a weight=1 weight=2", "http://a http://b",
+		"http://a weight=1 weight=2", "http://a http://b", "http://a..b", "http://ä", "http://a,b", "http://a!b", "http://[::1%25\xd4]", "http://[::1%25a%25b]",
 	} {
 		if got, err := ParseOrigin(text); err == nil || !strings.Contains(err.Error(), "is not allowed: ") {
 			t.Errorf("%q is taken as %+v, or refused in other words: %v", text, got, err)
@@ -71,7 +71,7 @@ func TestParseOrigin(t *testing.T) {
 }
 
 func FuzzParseOrigin(f *testing.F) {
-	for _, s := range []string{"http://a", "https://[::1]:8443 weight=3", "http://a:80/ weight=1", "http://%41", "http://[fe80::1%25eth0]", "http://a\x00"} {
+	for _, s := range []string{"http://a", "https://[::1]:8443 weight=3", "http://a:80/ weight=1", "http://%41", "http://[fe80::1%25eth0]", "http://[fe80::1%25\xd4]", "http://a\x00"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // Origin is one server of the site behind the front. It is made by ParseOrigin;
@@ -45,7 +47,7 @@ func ParseOrigin(s string) (Origin, error) {
 	}
 	u, err := url.Parse(words[0])
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
-		u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil || u.Opaque != "" {
+		!isHost(u.Hostname()) || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil || u.Opaque != "" {
 		return Origin{}, notAllowed(s, errOrigin)
 	}
 	port := u.Port()
@@ -66,6 +68,18 @@ func ParseOrigin(s string) (Origin, error) {
 	}
 	o.tls = u.Scheme == "https"
 	return o, nil
+}
+
+// isHost reports whether an origin may stand at a host, without its port: a name, or an address, perhaps with the
+// interface that leads to it.
+func isHost(host string) bool {
+	host, at, zoned := strings.Cut(host, "%")
+	if addr, err := netip.ParseAddr(host); err == nil {
+		_, named := room.NormalHost(at)
+		return !zoned || addr.Is6() && named
+	}
+	_, named := room.NormalHost(host)
+	return named && !zoned
 }
 
 func notAllowed(s string, allowed error) error {

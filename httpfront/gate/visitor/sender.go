@@ -244,10 +244,10 @@ func (s *Sender) AppendFields(dst, hostField []byte) []byte {
 func (s *Sender) appendPort(dst, host []byte) []byte {
 	port := s.port
 	if colon := bytes.LastIndexByte(host, ':'); port == nil && colon > bytes.LastIndexByte(host, ']') {
-		port = host[colon+1:]
+		port = host[colon+1:] // perhaps none behind it: see http1.NormalHost
 	}
 	switch {
-	case port != nil:
+	case len(port) > 0:
 		return append(dst, port...)
 	case s.Secure:
 		return strconv.AppendInt(dst, 443, 10)

@@ -100,6 +100,10 @@ func TestWhoTheVisitorIs(t *testing.T) {
 			[]string{"X-Forwarded-For: 192.0.2.9, 10.1.1.1", "X-Forwarded-Proto: wss", "X-Forwarded-Port: 443"},
 		},
 		{
+			"a colon without a port", "X-Forwarded-For", "192.0.2.9, 10.0.0.1", "https://shop.example:",
+			[]string{"X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: https", "X-Forwarded-Host: shop.example:"},
+		},
+		{
 			"nonsense is not believed", "X-Forwarded-For", "192.0.2.9, 10.0.0.1", "",
 			[]string{"X-Forwarded-For: 192.0.2.9", "X-Forwarded-Proto: gopher", "X-Forwarded-Host: a b", "X-Forwarded-Port: 080"},
 		},
@@ -181,6 +185,7 @@ func FuzzForwarded(f *testing.F) {
 	f.Add(`for="a\", for=6.6.6.6`, "wss", "[::1]:80")
 	f.Add("[::1]:0, ::ffff:1.2.3.4, 1.2.3.4:70000", "x", "y")
 	f.Add("10.1.1.1, 10.1.1.2, fd00::1", "http", "z")
+	f.Add("192.0.2.9", "https", "a:")
 	f.Fuzz(func(t *testing.T, list, proto, host string) {
 		const visitor = "192.0.2.9"
 		for _, by := range []string{"X-Forwarded-For", "Forwarded", "X-Real-IP"} {

@@ -93,6 +93,8 @@ func TestOnlyGoodProofsAreTaken(t *testing.T) {
 		"words":                     "let me in",
 		"two dots":                  "..",
 		"too long":                  strings.Repeat("a", tokenMax+1),
+		"a line end in it":          header + "." + payload[:9] + "\n" + payload[9:] + "." + signature,
+		"a line end behind it":      whole + "\r\n",
 		"no signature":              header + "." + payload + ".",
 		"half a signature":          whole[:len(whole)-10],
 		"alg none":                  "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".",
@@ -312,6 +314,7 @@ func FuzzCheck(f *testing.F) {
 	good := signed(key("one", 1), nil)
 	f.Add(good)
 	f.Add("eyJhbGciOiJub25lIn0..")
+	f.Add(good[:40] + "\n" + good[40:])
 	f.Add(`{"payload":"","signatures":[{"protected":"","signature":""}]}`)
 	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6Im9uZSIsInR5cCI6IkpXVCJ9.e30.AAAA")
 	f.Add(sign(jose.EdDSA, key("one", 2).Key, "one", "JWT", map[string]any{}))
