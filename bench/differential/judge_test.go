@@ -243,7 +243,8 @@ func (s *site) since(ctx context.Context) (lines []line, err error) {
 		if s.half = ""; !rig.Until(ctx, patience, 100*time.Microsecond, next) {
 			return nil, fmt.Errorf("%s does not say that it has served %s: %w; it said last:\n%s", s.kind.name, mark, err, s.said())
 		}
-		f := strings.Split(strings.TrimSuffix(s.half, "\n"), "\t")
+		// What a program says of an error may stand before it, without the end of its line.
+		f := strings.Split(strings.TrimSuffix(s.half[max(0, strings.LastIndex(s.half, "served\t")):], "\n"), "\t")
 		switch {
 		case len(f) != 5 || f[0] != "served": // said of something else
 		case f[3] == mark:

@@ -63,7 +63,9 @@ var anyCase = exception{
 	is: func(q *request, _ line) bool {
 		head, _, _ := strings.Cut(string(q.raw), "\n")
 		path, _, _ := strings.Cut(head, "?")
-		return !strings.Contains(path, protectedPath)
+		_, path, _ = strings.Cut(path, " ")
+		n := min(len(path), len(protectedPath))
+		return !strings.Contains(path, protectedPath) || path[:n] != protectedPath && strings.EqualFold(path[:n], protectedPath)
 	},
 }
 
