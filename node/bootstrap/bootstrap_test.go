@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -285,8 +286,16 @@ func FuzzMessage(f *testing.F) {
 	rec := Record{Mesh: MeshID{1}, Names: []string{"a1", "b1"}, Minter: crdt.NodeID{2}, MinterName: "a1", MinterSite: "a"}
 	f.Add(Message{Kind: ask, Name: "a1", Names: rec.Names, Nonce: 1 << 60}.Append(nil))
 	f.Add(Message{Kind: answer, Name: "a1", Nonce: 1, Echo: 2, Holds: rec, Complete: true}.Append(nil))
+	f.Add([]byte("\x98\x010\xa200\x9000\x95\xc4\x100000000000000000\x91\xa200\xc6zM\x02h8.00")) // an id that says it has 2 GiB
+	f.Add([]byte("\x98\x010\xdb\x7fM\x02h8.00"))                                                // and a name
 	f.Fuzz(func(t *testing.T, b []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		m, err := Decode(b)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(100*len(b)+1<<16) {
+			t.Errorf("a message of %d bytes is read into %d", len(b), n)
+		}
 		if err != nil {
 			return
 		}

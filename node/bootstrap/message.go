@@ -159,14 +159,24 @@ func (d *decoder) bool() (v bool) {
 	return v
 }
 
-func (d *decoder) string() (s string) {
+// full fills b. The library would make as much room as a length says, however few bytes follow.
+func (d *decoder) full(b []byte) {
 	if d.err == nil {
-		s, d.err = d.d.DecodeString()
+		d.err = d.d.ReadFull(b)
 	}
-	if len(s) > maxName {
-		d.err = fmt.Errorf("a name of %d bytes, at most %d", len(s), maxName)
+}
+
+func (d *decoder) string() string {
+	if d.err != nil {
+		return ""
 	}
-	return s
+	n, err := d.d.DecodeBytesLen()
+	if d.err = err; err == nil && (n < 0 || n > maxName) {
+		d.err = fmt.Errorf("a name of %d bytes, at most %d", n, maxName)
+	}
+	b := make([]byte, max(0, min(n, maxName)))
+	d.full(b)
+	return string(b)
 }
 
 func (d *decoder) names() (all []string) {
@@ -188,11 +198,11 @@ func (d *decoder) id() (id [16]byte) {
 	if d.err != nil {
 		return id
 	}
-	b, err := d.d.DecodeBytes()
-	if d.err = err; err == nil && len(b) != len(id) {
-		d.err = fmt.Errorf("an id of %d bytes, want %d", len(b), len(id))
+	n, err := d.d.DecodeBytesLen()
+	if d.err = err; err == nil && n != len(id) {
+		d.err = fmt.Errorf("an id of %d bytes, want %d", n, len(id))
 	}
-	copy(id[:], b)
+	d.full(id[:])
 	return id
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -271,9 +272,18 @@ func TestHistoryIsWhereItWas(t *testing.T) {
 func FuzzReport(f *testing.F) {
 	s := newNode(1, "a", 60).Status()
 	f.Add(must(ReportOf(&s, "192.0.2.1:7946").Encode()))
-	f.Add([]byte{1, 0x80})
+	f.Add([]byte("{}"))
+	f.Add([]byte("null"))
+	f.Add([]byte(`{"Rooms":[{},{},{},{}],"RTTs":{"":1},"Down":[{"Rooms":[{"WaitsFor":[[1],[]]}]}],"Origins":[{}]}`))
+	f.Add([]byte{1, 0x81, 0xa5, 'R', 'o', 'o', 'm', 's', 0xdd, 0x7a, 0x4d, 2, 'h'}) // msgpack that says it is long
 	f.Fuzz(func(t *testing.T, b []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		r, err := DecodeReport(b)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(1000*len(b)+1<<16) {
+			t.Errorf("a report of %d bytes is read into %d", len(b), n)
+		}
 		if err != nil {
 			return
 		}

@@ -1,11 +1,9 @@
 package overview
 
 import (
-	"bytes"
+	"encoding/json"
 	"fmt"
 	"time"
-
-	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
@@ -42,9 +40,6 @@ type RoomReport struct {
 	Rights dashboard.Rights
 }
 
-// reportVersion begins every report.
-const reportVersion = 1
-
 // ReportOf returns what a node says of itself.
 func ReportOf(s *node.Status, address string) *Report {
 	r := &Report{
@@ -74,27 +69,20 @@ func ReportOf(s *node.Status, address string) *Report {
 	return r
 }
 
-// Encode returns the report as it travels: [version, report], fields by name, so that
-// nodes of several versions understand each other.
+// Encode returns the report as it travels: JSON, fields by name, so that nodes of several versions understand each
+// other. It is read into no more memory than it is long, whatever a peer sends.
 func (r *Report) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	e := msgpack.NewEncoder(&b)
-	e.UseCompactInts(true)
-	if err := e.EncodeMulti(reportVersion, r); err != nil {
+	b, err := json.Marshal(r)
+	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
-	return b.Bytes(), nil
+	return b, nil
 }
 
 // DecodeReport reads what Encode wrote.
 func DecodeReport(b []byte) (*Report, error) {
-	d := msgpack.NewDecoder(bytes.NewReader(b))
-	version, err := d.DecodeInt()
-	if err != nil || version != reportVersion {
-		return nil, fmt.Errorf("report: version %d, want %d: %w", version, reportVersion, err)
-	}
 	r := new(Report)
-	if err := d.Decode(r); err != nil {
+	if err := json.Unmarshal(b, r); err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	return r, nil
