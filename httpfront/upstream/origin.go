@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -73,13 +74,11 @@ func ParseOrigin(s string) (Origin, error) {
 // isHost reports whether an origin may stand at a host, without its port: a name, or an address, perhaps with the
 // interface that leads to it.
 func isHost(host string) bool {
-	host, at, zoned := strings.Cut(host, "%")
 	if addr, err := netip.ParseAddr(host); err == nil {
-		_, named := room.NormalHost(at)
-		return !zoned || addr.Is6() && named
+		host = cmp.Or(addr.Zone(), "address")
 	}
 	_, named := room.NormalHost(host)
-	return named && !zoned
+	return named
 }
 
 func notAllowed(s string, allowed error) error {

@@ -166,11 +166,9 @@ func (v *Verifier) Run(ctx context.Context) error {
 
 // Check returns what a token says. The error wraps ErrNoProof, or is ErrNoKeys.
 func (v *Verifier) Check(ctx context.Context, token string) (Claims, error) {
-	if token == "" || len(token) > tokenMax {
-		return Claims{}, fmt.Errorf("%w: a token of %d bytes", ErrNoProof, len(token))
-	}
-	if strings.ContainsAny(token, "\r\n") { // which the library skips: one token would have many spellings
-		return Claims{}, fmt.Errorf("%w: a token of several lines", ErrNoProof)
+	// The library skips line ends, which would give one token many spellings.
+	if token == "" || len(token) > tokenMax || strings.ContainsAny(token, "\r\n") {
+		return Claims{}, fmt.Errorf("%w: a token of %d bytes, want one line of 1 to %d", ErrNoProof, len(token), tokenMax)
 	}
 	t, err := jwt.ParseSigned(token, []jose.SignatureAlgorithm{jose.EdDSA})
 	if err != nil {
