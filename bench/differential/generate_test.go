@@ -39,7 +39,7 @@ var remembered = []string{
 	"GET /open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\nCONTENT-LENGTH: 18446744073709551616\r\nContent-Length: 0\r\n\r\n",
 	// It hands on HTTP/0.9 as well, of which sites read no fields.
 	"GET /open HTTP/0.9\r\nX-Id: {id}\r\nHost: b.example\r\n\r\n",
-	// A room is for a path that begins otherwise, but for case, and has the room's behind it.
+	// A path that differs from the room's by case alone, and has the room's further behind.
 	"GET /TICKETS/;/tickets.%252e/OPEN HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\n\r\n",
 	// A site that says yes to CONNECT has HAProxy make a tunnel, for what nobody asked about.
 	"CONNECT http://a.example:80/open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\n\r\nGET /tickets HTTP/1.1\r\nX-Id: {id}s\r\nHost: a.example\r\n\r\n",

@@ -51,13 +51,7 @@ func ParseOrigin(s string) (Origin, error) {
 		!isHost(u.Hostname()) || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.User != nil || u.Opaque != "" {
 		return Origin{}, notAllowed(s, errOrigin)
 	}
-	port := u.Port()
-	switch {
-	case port == "" && u.Scheme == "https":
-		port = "443"
-	case port == "":
-		port = "80"
-	}
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
 		return Origin{}, notAllowed(s, errors.New("a port is from 1 to 65535"))
 	}

@@ -174,7 +174,10 @@ func (d *decoder) string() string {
 	if d.err = err; err == nil && (n < 0 || n > maxName) {
 		d.err = fmt.Errorf("a name of %d bytes, at most %d", n, maxName)
 	}
-	b := make([]byte, max(0, min(n, maxName)))
+	if d.err != nil {
+		return ""
+	}
+	b := make([]byte, n)
 	d.full(b)
 	return string(b)
 }

@@ -33,7 +33,7 @@ func refOf(text string) textRef {
 	if text == "" {
 		return textRef{}
 	}
-	packed := pack(text)
+	packed := Pack(text)
 	return textRef{hashOf(packed), (len(packed) + pieceSize - 1) / pieceSize}
 }
 
@@ -50,8 +50,8 @@ const (
 	packedDeflate
 )
 
-// pack compresses a text, unless it fits into one piece as it is.
-func pack(text string) []byte {
+// Pack compresses a text, unless it is so short that it would be one piece of a page as it is.
+func Pack(text string) []byte {
 	if len(text) < pieceSize {
 		return append([]byte{packedPlain}, text...)
 	}
@@ -65,8 +65,8 @@ func pack(text string) []byte {
 	return buf.Bytes()
 }
 
-// unpack is the inverse. It refuses what would be longer than a page.
-func unpack(packed []byte) (string, error) {
+// Unpack is the inverse. It refuses a text of more than most bytes before it has unpacked it all.
+func Unpack(packed []byte, most int) (string, error) {
 	if len(packed) == 0 {
 		return "", errors.New("an empty text that is packed")
 	}
@@ -76,22 +76,22 @@ func unpack(packed []byte) (string, error) {
 	case packedPlain:
 		text = packed[1:]
 	case packedDeflate:
-		text, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed[1:])), MaxPage+1))
+		text, err = io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed[1:])), int64(most)+1))
 	default:
 		err = fmt.Errorf("packed in way %d", packed[0])
 	}
 	if err != nil {
 		return "", fmt.Errorf("text: %w", err)
 	}
-	if len(text) > MaxPage {
-		return "", fmt.Errorf("text of more than %d bytes", MaxPage)
+	if len(text) > most {
+		return "", fmt.Errorf("text of more than %d bytes", most)
 	}
 	return string(text), nil
 }
 
 // pieces returns what is to be written for a text of a room.
 func pieces(room crdt.RoomID, text string) (all []Write) {
-	packed := pack(text)
+	packed := Pack(text)
 	hash := hashOf(packed)
 	for i := 0; len(packed) > 0; i++ {
 		n := min(len(packed), pieceSize)
@@ -121,7 +121,7 @@ func text(m Map, room crdt.RoomID, ref textRef) (s string, ok bool) {
 	if hashOf(packed) != ref.Hash {
 		return "", false
 	}
-	s, err := unpack(packed)
+	s, err := Unpack(packed, MaxPage)
 	return s, err == nil
 }
 

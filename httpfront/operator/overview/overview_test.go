@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
@@ -268,26 +269,66 @@ func TestHistoryIsWhereItWas(t *testing.T) {
 			"limit [NaN NaN 9 9 NaN NaN], rate [NaN NaN 8 8 NaN NaN]")
 }
 
+// TestHowLongAReportMayBe: a node tells of itself though five others are down that had rights in a thousand rooms, and
+// believes nobody who tells of much more.
+func TestHowLongAReportMayBe(t *testing.T) {
+	r := &Report{RTTs: map[string]time.Duration{}}
+	for i := range 5 {
+		down := node.Down{Node: crdt.NodeID{byte(i)}, Since: time.Unix(1_800_000_000, 0).UTC()}
+		for j := range 1000 {
+			sum := sha256.Sum256([]byte{byte(j), byte(j >> 8)})
+			id := crdt.RoomID(sum[:16])
+			much := ticket.Amount{Places: int64(1000 * j), Rate: int64(j * j)}
+			down.Rooms = append(down.Rooms, node.DownRoom{Room: id, Name: fmt.Sprint("room", j), Minted: much, Papers: much, Dealt: much, Held: much, HeldKnown: true, Sessions: int64(j)})
+		}
+		r.Down = append(r.Down, down)
+	}
+	b := must(r.Encode())
+	if len(b) > transport.MaxCall {
+		t.Errorf("a report has %d bytes, and an answer %d at most", len(b), transport.MaxCall)
+	}
+	is(t, "it is read", must(DecodeReport(b)), r)
+	for what, text := range map[string]string{
+		"objects":       `{"Rooms":[` + strings.Repeat("{},", maxObjects) + `{}]}`,
+		"text of more":  strings.Repeat(" ", maxReport) + "{}",
+		"invalid chara": "<html>",
+	} {
+		if _, err := DecodeReport(catalog.Pack(text)); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // FuzzReport reads what other nodes may send.
 func FuzzReport(f *testing.F) {
 	s := newNode(1, "a", 60).Status()
 	f.Add(must(ReportOf(&s, "192.0.2.1:7946").Encode()))
-	f.Add([]byte("{}"))
-	f.Add([]byte("null"))
-	f.Add([]byte(`{"Rooms":[{},{},{},{}],"RTTs":{"":1},"Down":[{"Rooms":[{"WaitsFor":[[1],[]]}]}],"Origins":[{}]}`))
-	f.Add([]byte{1, 0x81, 0xa5, 'R', 'o', 'o', 'm', 's', 0xdd, 0x7a, 0x4d, 2, 'h'}) // msgpack that says it is long
+	f.Add([]byte("\x00{}"))
+	f.Add([]byte("\x00null"))
+	f.Add(catalog.Pack(`{"Rooms":[` + strings.Repeat("{},", 1<<16) + `{}]}`))
+	f.Add([]byte("\x00" + `{"Rooms":[{},{},{},{}],"RTTs":{"":1},"Down":[{"Rooms":[{"WaitsFor":[[1],[]]}]}],"Origins":[{}]}`))
+	f.Add([]byte{0, 0x81, 0xa5, 'R', 'o', 'o', 'm', 's', 0xdd, 0x7a, 0x4d, 2, 'h'}) // msgpack that says it is long
 	f.Fuzz(func(t *testing.T, b []byte) {
+		text, err := catalog.Unpack(b, maxReport)
+		most := uint64(400*len(text) + 1<<17)
+		if err != nil {
+			most = 6 * maxReport
+		}
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r, err := DecodeReport(b)
 		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(1000*len(b)+1<<16) {
-			t.Errorf("a report of %d bytes is read into %d", len(b), n)
+		if n := after.TotalAlloc - before.TotalAlloc; n > most {
+			t.Errorf("a report of %d bytes, unpacked %d, takes %d", len(b), len(text), n)
 		}
 		if err != nil {
 			return
 		}
-		is(t, "read again", must(DecodeReport(must(r.Encode()))), r)
+		b = must(r.Encode())
+		if _, err := catalog.Unpack(b, maxReport); err != nil {
+			return // fields that were left out are written, and make it longer
+		}
+		is(t, "read again", must(DecodeReport(b)), r)
 	})
 }
 

@@ -3,11 +3,13 @@ package overview
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
 )
 
 // Report is what a node says of itself: what others cannot know.
@@ -69,20 +71,27 @@ func ReportOf(s *node.Status, address string) *Report {
 	return r
 }
 
-// Encode returns the report as it travels: JSON, fields by name, so that nodes of several versions understand each
-// other. It is read into no more memory than it is long, whatever a peer sends.
+// What a peer's report may come to, unpacked: twenty nodes that are down, with a thousand rooms each.
+const maxReport, maxObjects = 8 << 20, 1 << 17
+
+// Encode returns the report as it travels: packed JSON, fields by name, so that nodes of several versions understand
+// each other.
 func (r *Report) Encode() ([]byte, error) {
 	b, err := json.Marshal(r)
-	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	return b, nil
+	return catalog.Pack(string(b)), err
 }
 
-// DecodeReport reads what Encode wrote.
+// DecodeReport reads what Encode wrote. Objects are counted before: three bytes of JSON make a room.
 func DecodeReport(b []byte) (*Report, error) {
 	r := new(Report)
-	if err := json.Unmarshal(b, r); err != nil {
+	text, err := catalog.Unpack(b, maxReport)
+	if n := strings.Count(text, "{"); n > maxObjects {
+		err = fmt.Errorf("%d objects, at most %d", n, maxObjects)
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), r)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
 	return r, nil
