@@ -87,7 +87,8 @@ func TestOpeningAPassCostsNoAllocation(t *testing.T) {
 		r.before = c.before
 		allocatesNothing(t, name, func() {
 			var to pass.Binding
-			if p := r.openPass(keys, s, r.bind(&to, s)); !p.known || p.stale {
+			var p carried
+			if r.openPass(&p, keys, s, r.bind(&to, s)); !p.known || p.stale {
 				t.Fatal("the pass does not open")
 			}
 		})

@@ -15,11 +15,12 @@ type client struct {
 	*edge.Conn
 	records  bool          // whether requests are those of the site: counted, logged and traced
 	requests int           // that have begun
-	memory   memory        // of the request before
 	in       *bufio.Reader // what has come; nil while nothing has
 
 	kept   atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
 	closed atomic.Bool
+
+	memory memory // of the request before
 }
 
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, bufferSize) }}

@@ -62,27 +62,29 @@ type carried struct {
 	stale bool // another one shall take its place: the key retires, or it is bound otherwise
 }
 
-// openPass returns the pass that the request carries for the room. One that is bound to
+// openPass has p be the pass that the request carries for the room. One that is bound to
 // anything else than by counts as none.
-func (r *request) openPass(keys *pass.Keyring, s *room.Settings, by *pass.Binding) carried {
+func (r *request) openPass(p *carried, keys *pass.Keyring, s *room.Settings, by *pass.Binding) {
+	*p = carried{}
 	if !r.Cookies {
-		return carried{}
+		return
 	}
 	only := r.onlyCookies()
 	if r.before == nil || only == nil || by != nil {
-		return r.openAny(keys, s, by)
+		r.openAny(p, keys, s, by)
+		return
 	}
 	from := openedFrom{keys, s, r.Host, r.cookieSecure(s)}
 	if r.before.opened.is(only, from) {
-		return r.before.opened.carried
+		*p = r.before.opened.carried
+		return
 	}
-	c := r.openAny(keys, s, nil)
-	r.before.opened.remember(c, only, from)
-	return c
+	r.openAny(p, keys, s, nil)
+	r.before.opened.remember(p, only, from)
 }
 
-// openAny is openPass without a memory.
-func (r *request) openAny(keys *pass.Keyring, s *room.Settings, by *pass.Binding) (best carried) {
+// openAny is openPass into a zero pass, without a memory.
+func (r *request) openAny(best *carried, keys *pass.Keyring, s *room.Settings, by *pass.Binding) {
 	var buf [64]byte
 	want := appendCookieName(buf[:0], r.cookieSecure(s), s)
 	tried := 0
@@ -92,15 +94,14 @@ func (r *request) openAny(keys *pass.Keyring, s *room.Settings, by *pass.Binding
 				continue
 			}
 			if tried++; tried > candidatesMax {
-				return best
+				return
 			}
 			p, as, err := keys.OpenFrom(value, s.ID, r.Host, by)
 			if err == nil && (!best.known || holdsUntil(&p).After(holdsUntil(&best.Pass))) {
-				best = carried{p, true, !as}
+				*best = carried{p, true, !as}
 			}
 		}
 	}
-	return best
 }
 
 // bind fills in what passes of the visitor are bound to in the room, and returns it; nil
@@ -169,12 +170,13 @@ func appendForeignCookies(dst, list []byte) []byte {
 }
 
 // appendSetCookie appends the value of a Set-Cookie field that carries p.
-func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p node.Pass, s *room.Settings, now time.Time) []byte {
+func (r *request) appendSetCookie(dst []byte, keys *pass.Keyring, p *node.Pass, s *room.Settings, now time.Time) []byte {
 	dst = appendCookieName(dst, r.cookieSecure(s), s)
 	dst = append(dst, '=')
-	p.Room = s.ID
+	sealed := *p
+	sealed.Room = s.ID
 	var to pass.Binding
-	dst = keys.AppendSealTo(dst, p, r.Host, r.bind(&to, s))
+	dst = keys.AppendSealTo(dst, sealed, r.Host, r.bind(&to, s))
 	dst = append(dst, "; Path=/; Max-Age="...)
 	dst = strconv.AppendInt(dst, int64(cookieAge(p, s, now)/time.Second), 10)
 	return r.appendCookieEnd(dst, s)
@@ -213,7 +215,7 @@ func (r *request) appendCookieEnd(dst []byte, s *room.Settings) []byte {
 // can be of any use. That is enforced by the room, whose clock is better, so
 // this is generous: a session may go on for long after the last cookie that reached the
 // browser, and that may be the one of a visitor who still waited.
-func cookieAge(p node.Pass, s *room.Settings, now time.Time) time.Duration {
+func cookieAge(p *node.Pass, s *room.Settings, now time.Time) time.Duration {
 	age := max(p.LeaseEnd.Sub(now), 0)
 	if !p.Accepted() {
 		age = s.PlaceKept + max(p.Refresh, 0) + s.SessionDuration

@@ -125,7 +125,7 @@ func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *
 func (r *request) boundPass(keys *pass.Keyring, s *room.Settings) []byte {
 	now := time.Now()
 	in := node.Pass{Visitor: node.VisitorID{3}, AcceptedAt: now, LeaseEnd: now.Add(time.Minute)}
-	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, in, s, now), []byte(";"))
+	cookie, _, _ := bytes.Cut(r.appendSetCookie(nil, keys, &in, s, now), []byte(";"))
 	return cookie
 }
 

@@ -14,17 +14,21 @@ import (
 // come next. Whoever is on the site meets its errors, and by an answer it is seen to be back. It then gets new
 // visitors at a rate that grows (upstream.Recovery).
 
-// decideOn has a room decide about somebody, whom it is to hold if over says so, or if the site of the request is down.
-func decideOn(room Room, a *admitted, p *carried, s *room.Settings, over *askedLimit, now time.Time) (v node.Verdict, down bool) {
+// decideOn has a room decide about somebody who comes with p, whom it is to hold if over says so, or if the site of the
+// request is down. w gets the verdict.
+func (w *waiting) decideOn(room Room, a *admitted, p *carried, over *askedLimit) {
+	w.down = false
 	if over != nil {
-		return room.Hold(node.Pass{}, true, now), false
+		w.verdict = room.Hold(node.Pass{}, true, w.now)
+		return
 	}
-	state := recoveryFor(s, a.site)
+	state := recoveryFor(w.settings, a.site)
 	if state == upstream.Up {
-		return room.Decide(p.Pass, p.known, now), false
+		w.verdict = room.Decide(p.Pass, p.known, w.now)
+		return
 	}
-	g := &gated{room: room, group: a.site.group, refresh: s.RefreshInterval, state: state, now: now}
-	return g.decide(p), state == upstream.Down
+	g := &gated{room: room, group: a.site.group, refresh: w.settings.RefreshInterval, state: state, now: w.now}
+	w.verdict, w.down = g.decide(p), state == upstream.Down
 }
 
 // recoveryFor returns how far a site is for the visitors of a room: Up where that does not hold them.

@@ -27,6 +27,13 @@ const (
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
+// freeBuffer gives back a buffer that b begins, unless b has outgrown it.
+func freeBuffer(b []byte) {
+	if cap(b) == bufferSize {
+		buffers.Put((*[bufferSize]byte)(b[:bufferSize]))
+	}
+}
+
 // exchange is one request at the origin and the response to it. It is part of the answer, and
 // good from begin until close.
 type exchange struct {

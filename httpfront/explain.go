@@ -80,7 +80,8 @@ func (f *Front) Explain(q *Question) (x Explained) {
 		return x
 	}
 	var by pass.Binding
-	p := r.openPass(f.keys.Load(), s, r.bind(&by, s))
+	var p carried
+	r.openPass(&p, f.keys.Load(), s, r.bind(&by, s))
 	x.Cookie = cookieTold(r, &p)
 	if e, ok := decider.(explainer); ok {
 		told := e.Explain(p.Pass, p.known, now)

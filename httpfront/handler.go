@@ -13,14 +13,14 @@ import (
 	"github.com/ropeline/ropeline/node"
 )
 
-// handler makes w the answer to r. no says why r cannot be understood, if so.
-type handler func(r *request, w *answer, no http1.Refusal)
+// handler makes the answer to r. no says why r cannot be understood, if so.
+type handler func(r *request, no http1.Refusal)
 
 // handle is the handler of visitors. Whatever protocol a request came by, this is its way.
-func (f *Front) handle(r *request, w *answer, no http1.Refusal) {
+func (f *Front) handle(r *request, no http1.Refusal) {
 	a := admitted{req: r}
-	if f.decide(w, &a, no) {
-		f.proxy(w, &a)
+	if f.decide(&a, no) {
+		f.proxy(&a)
 	}
 	if r.limited {
 		r.record.held(f.hold(r.edge.PeerAddr()))
@@ -29,22 +29,22 @@ func (f *Front) handle(r *request, w *answer, no http1.Refusal) {
 
 // decide takes a request as far as it can be taken without the origin. It
 // returns false if the request has been answered.
-func (f *Front) decide(w *answer, a *admitted, no http1.Refusal) bool {
+func (f *Front) decide(a *admitted, no http1.Refusal) bool {
 	r := a.req
 	if no.Code == 0 {
 		no = f.place(a, r.edge.PeerAddr(), r.edge.IsSecure())
 	}
 	if no.Code != 0 {
 		r.record.becomes(Malformed)
-		f.refuse(w, no)
+		f.refuse(r.answer(), no)
 		return false
 	}
-	if f.serveKeys(w, r) {
+	if f.serveKeys(r) {
 		r.record.becomes(Bypassed)
 		return false
 	}
 	if what, err := f.unavailable(r); err != nil {
-		f.fail(w, r, nil, what, err)
+		f.fail(r.answer(), r, nil, what, err)
 		return false
 	}
 	var waits waiting
@@ -60,7 +60,7 @@ func (f *Front) decide(w *answer, a *admitted, no http1.Refusal) bool {
 			return true
 		}
 	}
-	f.wait(w, waits)
+	f.wait(r.answer(), &waits)
 	return false
 }
 
@@ -130,58 +130,55 @@ func (f *Front) oneRoom(r *request) http1.Refusal {
 }
 
 // judge has room decide about a.req, and fills in a; who is not admitted gets the
-// answer w. It reports whether the visitor is admitted.
+// answer w, which is zero before. It reports whether the visitor is admitted.
 func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 	r := a.req
-	now := f.cfg.Clock()
 	s := room.Settings()
-	made := f.frontOf(s)
-	if f.bypasses(room, made, r) {
-		r.record.judged(Bypassed, s, &node.Pass{}, now)
+	*w = waiting{req: r, settings: s, made: f.frontOf(s), now: f.cfg.Clock()}
+	if f.bypasses(room, w.made, r) {
+		r.record.judged(Bypassed, s, &w.verdict.Pass, w.now)
 		return true
 	}
 	var by pass.Binding
 	keys := f.keys.Load()
-	p := r.openPass(keys, s, r.bind(&by, s))
-	if p.known && p.Accepted() && f.turnsBack(r, &p.Pass, room, made, now) {
+	var p carried
+	r.openPass(&p, keys, s, r.bind(&by, s))
+	if p.known && p.Accepted() && f.turnsBack(r, &p.Pass, room, w.made, w.now) {
 		p = carried{}
 	}
 	var who limitSubject
 	var over *askedLimit // a rate limit
 	if len(f.limitRules()) > 0 {
-		if who = subjectOf(room, &p, s, true, now); !who.waits {
-			over = f.limitedBy(r, who.visitor, s.DryRun, now)
+		if who = subjectOf(room, &p, s, true, w.now); !who.waits {
+			over = f.limitedBy(r, who.visitor, s.DryRun, w.now)
 		}
 	}
 	if over != nil && !over.lines(&who) {
-		*w = over.answer(waiting{req: r, settings: s, made: made, now: now}, room)
-		r.record.judged(w.outcome(), s, &p.Pass, now)
+		over.answer(w, room)
+		r.record.judged(w.outcome(), s, &p.Pass, w.now)
 		return false
 	}
-	v, down := decideOn(room, a, &p, s, over, now)
-	r.record.waited(&v)
-	if p.known && !p.Accepted() && v.Admit && v.Pass.Visitor == p.Visitor && f.turnsBack(r, &v.Pass, room, made, now) {
+	v := &w.verdict
+	w.decideOn(room, a, &p, over)
+	r.record.waited(v)
+	if p.known && !p.Accepted() && v.Admit && v.Pass.Visitor == p.Visitor && f.turnsBack(r, &v.Pass, room, w.made, w.now) {
 		p = carried{} // a waiting pass is as good as the one that it was exchanged for
-		v, down = decideOn(room, a, &p, s, over, now)
-		r.record.waited(&v)
+		w.decideOn(room, a, &p, over)
+		r.record.waited(v)
 	}
+	w.limited = over
 	if v.View != nil {
-		s = v.View.Settings // an event may have begun or ended in between
+		w.settings = v.View.Settings // an event may have begun or ended in between
 	}
-	*w = waiting{req: r, settings: s, made: made, verdict: v, now: now, limited: over, down: down}
 	if v.New && !f.queues(room, w) {
-		if s.DryRun {
-			return f.passDry(a, room, s, node.Pass{}, now)
-		}
-		r.record.judged(Queued, s, &w.verdict.Pass, now)
-		return false
+		return f.crowdedOut(a, w, room)
 	}
 	switch {
 	case v.SetPass, p.stale && v.Pass.Visitor == p.Visitor && !v.ClearPass:
-		r.setCookie = r.appendSetCookie(r.setCookie[:0], keys, v.Pass, s, now)
+		r.setCookie = r.appendSetCookie(r.setCookie[:0], keys, &v.Pass, w.settings, w.now)
 		a.cookie = r.setCookie
 	case v.ClearPass:
-		a.cookie = r.appendNoCookie(nil, s)
+		a.cookie = r.appendNoCookie(nil, w.settings)
 	}
 	w.cookie = a.cookie
 	if who.waits && f.limitsLate(a, w, room, p.Visitor) {
@@ -202,6 +199,15 @@ func (f *Front) queues(room Room, w *waiting) bool {
 	return false
 }
 
+// crowdedOut is settle for somebody new who may not queue.
+func (f *Front) crowdedOut(a *admitted, w *waiting, room Room) bool {
+	if w.settings.DryRun {
+		return f.passDry(a, room, w.settings, &node.Pass{}, w.now)
+	}
+	w.req.record.judged(Queued, w.settings, &w.verdict.Pass, w.now)
+	return false
+}
+
 // settle does what the verdict in w says. It reports whether the visitor is admitted.
 func (f *Front) settle(a *admitted, w *waiting, room Room) bool {
 	r, s, v, now := a.req, w.settings, &w.verdict, w.now
@@ -212,7 +218,7 @@ func (f *Front) settle(a *admitted, w *waiting, room Room) bool {
 		r.record.judged(Admitted, s, &a.pass, now)
 		return true
 	case s.DryRun:
-		return f.passDry(a, room, s, v.Pass, now)
+		return f.passDry(a, room, s, &v.Pass, now)
 	}
 	r.record.judged(w.outcome(), s, &v.Pass, now)
 	return false

@@ -119,7 +119,7 @@ type AnswerField struct{ Name, Value string }
 // of the visitor. It may be called from many goroutines at once, and it may wait
 // for as long as Room.Decide.
 func (f *Front) Judge(q *Question) (a Answer) {
-	k := &asked{req: newRequest()}
+	k := &asked{req: newRequest(), read: !q.NoPage}
 	k.req.record = f.newRecord(false)
 	k.req.record.begin()
 	defer k.release()
@@ -134,9 +134,6 @@ func (f *Front) Judge(q *Question) (a Answer) {
 	if no := k.req.ask(q); no.Code != 0 {
 		k.req.record.becomes(Malformed)
 		return malformed(no)
-	}
-	if !q.NoPage {
-		k.answer = newAnswer()
 	}
 	defer func() { a.JSON = page.PrefersJSON(k.req.Accept) }()
 	k.req.again = q.Again
@@ -170,7 +167,7 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		s, p = adm.settings, adm.pass
 	}
 	if adm.cookie == nil && again && p.Visitor != (node.VisitorID{}) {
-		adm.cookie = k.req.appendSetCookie(nil, f.keys.Load(), p, s, f.cfg.Clock())
+		adm.cookie = k.req.appendSetCookie(nil, f.keys.Load(), &p, s, f.cfg.Clock())
 	}
 	a.Cookie = string(adm.cookie)
 	if ok {
@@ -178,20 +175,20 @@ func (f *Front) answer(k *asked, again bool) (a Answer) {
 		f.tellUnseen(k.req)
 		return a
 	}
-	f.keepOut(&a, k, w)
+	f.keepOut(&a, k, &w)
 	return a
 }
 
 // keepOut fills in what is answered to who is not admitted.
-func (f *Front) keepOut(a *Answer, k *asked, w waiting) {
+func (f *Front) keepOut(a *Answer, k *asked, w *waiting) {
 	a.Outcome, a.Status = Queued, w.status()
 	if w.blocked() {
 		a.Outcome = Limited
 	}
-	if k.answer != nil {
+	if k.read {
 		w.cookie = nil // a.Cookie has it
-		f.wait(k.answer, w)
-		a.copyFrom(k.answer)
+		f.wait(k.req.answer(), w)
+		a.copyFrom(k.req.answer())
 	}
 }
 
@@ -202,24 +199,21 @@ func (f *Front) answerRoomless(k *asked) (a Answer) {
 		f.tellUnseen(k.req)
 		return Answer{Outcome: Admitted}
 	}
-	f.keepOut(&a, k, w)
+	f.keepOut(&a, k, &w)
 	return a
 }
 
 // asked is a question while it is answered.
 type asked struct {
 	req    *request
-	room   Room    // who decides; nil: nobody, or not known yet
-	routed bool    // room is known
-	answer *answer // nil if nobody reads it
+	room   Room // who decides; nil: nobody, or not known yet
+	routed bool // room is known
+	read   bool // somebody reads the answer of req
 }
 
 func (k *asked) release() {
 	k.req.record.end(0)
 	k.req.release()
-	if k.answer != nil {
-		k.answer.release()
-	}
 }
 
 // undecided answers where this node cannot decide.
@@ -228,9 +222,9 @@ func (f *Front) undecided(k *asked, what failure, err error) Answer {
 		return Answer{Outcome: Admitted}
 	}
 	a := Answer{Outcome: Unavailable, Status: what.code}
-	if k.answer != nil {
-		f.fail(k.answer, k.req, k.room, what, err)
-		a.copyFrom(k.answer)
+	if k.read {
+		f.fail(k.req.answer(), k.req, k.room, what, err)
+		a.copyFrom(k.req.answer())
 		a.Fields = append(a.Fields, AnswerField{"Refresh", retryAfter})
 	}
 	return a
@@ -353,7 +347,8 @@ func (f *Front) Revoke(q *Question) (cookie string, err error) {
 		return "", ErrNoSession
 	}
 	s := decider.Settings()
-	p := r.openPass(f.keys.Load(), s, nil) // the site asks, and not the visitor
+	var p carried
+	r.openPass(&p, f.keys.Load(), s, nil) // the site asks, and not the visitor
 	switch {
 	case !p.known:
 		return "", ErrNoSession

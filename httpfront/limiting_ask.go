@@ -173,13 +173,13 @@ func (f *Front) countAnswered(r *request, h *http1.Response) {
 		a.later = false
 		if !described {
 			described = true
-			r.answer = r.answer[:0]
+			r.answered = r.answered[:0]
 			for i := range h.Fields {
 				if f := &h.Fields[i]; passesOn(h, f.Name) {
-					r.answer = append(r.answer, [2]string{asText(f.Name), asText(f.Value)})
+					r.answered = append(r.answered, [2]string{asText(f.Name), asText(f.Value)})
 				}
 			}
-			r.facts.Response = expr.Response{Code: h.Code, Headers: &r.answer}
+			r.facts.Response = expr.Response{Code: h.Code, Headers: &r.answered}
 		}
 		if r.isAbout(a.by.counting) {
 			v := a.by.meter.Count(a.key, f.cfg.Clock())

@@ -78,7 +78,7 @@ func (f *Front) limitsLate(a *admitted, w *waiting, room Room, visitor node.Visi
 		room.End(*p, w.now)
 		a.cookie, w.cookie, w.verdict = nil, nil, node.Verdict{View: w.verdict.View}
 	}
-	*w = over.answer(*w, room)
+	over.answer(w, room)
 	w.req.record.judged(w.outcome(), w.settings, &w.verdict.Pass, w.now)
 	return true
 }
@@ -89,14 +89,13 @@ func (a *askedLimit) lines(who *limitSubject) bool {
 	return a.by.rule.Action == limit.Queue && who.isNew
 }
 
-// answer returns the answer to who is limited and not to get into the line. A rule that
+// answer makes w the answer to who is limited and not to get into the line. A rule that
 // queues shows the page of the room, and who is on the site stays so: it is let through
 // again when there are few enough.
-func (a *askedLimit) answer(w waiting, room Room) waiting {
+func (a *askedLimit) answer(w *waiting, room Room) {
 	w.limited = a
 	if a.by.rule.Action == limit.Queue {
 		v := room.Hold(node.Pass{}, true, w.now)
 		w.verdict = node.Verdict{View: v.View, Refresh: max(v.Refresh, a.verdict.Reset.Round(time.Second))}
 	}
-	return w
 }

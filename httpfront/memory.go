@@ -44,10 +44,10 @@ func (o *opened) is(list []byte, from openedFrom) bool {
 }
 
 // remember notes what the field has opened to, in place of what was.
-func (o *opened) remember(c carried, list []byte, from openedFrom) {
+func (o *opened) remember(c *carried, list []byte, from openedFrom) {
 	o.from = openedFrom{}
 	if c.known && c.Accepted() && len(list) <= rememberedMax {
-		o.carried, o.list, o.from = c, append(o.list[:0], list...), from
+		o.carried, o.list, o.from = *c, append(o.list[:0], list...), from
 	}
 }
 

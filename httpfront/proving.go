@@ -43,10 +43,11 @@ func (f *Front) JWKS() []byte {
 }
 
 // serveKeys answers a request for the public keys. It reports whether r is one.
-func (f *Front) serveKeys(w *answer, r *request) bool {
+func (f *Front) serveKeys(r *request) bool {
 	if f.cfg.Proof == nil || r.Path.Decoded != JWKSPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
+	w := r.answer()
 	h := w.begin(http.StatusOK)
 	h.Set("Content-Type", "application/jwk-set+json")
 	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(int(JWKSAge/time.Second)))

@@ -30,27 +30,28 @@ type admitted struct {
 }
 
 // proxy lets an origin answer.
-func (f *Front) proxy(w *answer, a *admitted) {
+func (f *Front) proxy(a *admitted) {
 	for again := 0; ; again++ {
-		far, err := f.attempt(w, a)
+		far, err := f.attempt(a)
 		if err == nil {
-			f.pass(w, a)
+			f.pass(a.req.answer(), a)
 			return
 		}
 		if again >= f.cfg.Retries || !a.req.mayRepeat(far, a.site.group.Others(a.tried)) {
-			f.originFailed(w, a, err)
+			f.originFailed(a.req.answer(), a, err)
 			return
 		}
 	}
 }
 
-// attempt has one origin answer, up to the head of its response, which is then in w.origin. If it
-// does not, the error comes with how far the request got, and w.origin is closed.
-func (f *Front) attempt(w *answer, a *admitted) (delivery, error) {
+// attempt has one origin answer, up to the head of its response, which is then in the origin of the answer. If it
+// does not, the error comes with how far the request got, and that origin is closed.
+func (f *Front) attempt(a *admitted) (delivery, error) {
 	conn, err := f.connect(a)
 	if conn == nil {
 		return deliveryOf(nil, err), err
 	}
+	w := a.req.answer()
 	x := &w.origin
 	x.begin(a, conn)
 	if err == nil {
@@ -119,8 +120,7 @@ func (f *Front) ask(conn *upstream.Conn, r *request) error {
 		}
 	}()
 	buf := buffers.Get().(*[bufferSize]byte)
-	err := conn.Ask(r.appendHead(buf[:0], conn.Origin().Host(), f.self), f.cfg.Timeouts.Origin)
-	buffers.Put(buf)
+	err := conn.Ask(r.appendHead(buf[:0], conn.Origin().Host(), f.self), f.cfg.Timeouts.Origin, freeBuffer)
 	owned = false
 	return err
 }

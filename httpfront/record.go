@@ -40,8 +40,9 @@ type record struct {
 	name    string      // of it
 	status  int         // of the answer; 0: there is none yet
 
+	trace *tracing.Trace // nil: this one is not traced
+
 	entry accesslog.Entry
-	trace *tracing.Trace  // nil: this one is not traced
 	told  tracing.Request // where it is
 	text  []byte          // backing bytes of entry
 }
@@ -56,7 +57,9 @@ func (f *Front) newRecord(logged bool) *record {
 		return nil
 	}
 	c := records.Get().(*record)
-	c.front, c.began, c.logged, c.entry.Wait = f, time.Now(), logged, -1
+	text := c.text[:0]
+	*c = record{}
+	c.front, c.began, c.logged, c.entry.Wait, c.text = f, time.Now(), logged, -1, text
 	return c
 }
 
@@ -146,7 +149,6 @@ func (c *record) end(bytes int64) {
 		c.told.Room, c.told.Outcome, c.told.Status = c.name, c.outcome.String(), c.status
 		c.trace.End(&c.told, now)
 	}
-	*c = record{text: c.text[:0]}
 	records.Put(c)
 }
 

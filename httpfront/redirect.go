@@ -65,7 +65,8 @@ func (f *Front) RunRedirect(ctx context.Context) error {
 
 // redirect answers one request that came without TLS. The answer keeps the method, and
 // goes to the host that was asked for, whatever the path looks like.
-func (f *Front) redirect(r *request, w *answer, no http1.Refusal) {
+func (f *Front) redirect(r *request, no http1.Refusal) {
+	w := r.answer()
 	switch {
 	case r.Host == "" && (no.Code == 0 || no.To != ""):
 		no = http1.Bad("the Host field is missing")

@@ -16,37 +16,38 @@ import (
 // A request comes from newRequest and is good until release.
 type request struct {
 	http1.Request
-	sender
+	asking
 	limiting
-	reserved
-
-	input requestBody // what the client sends behind the head
-
-	facts   expr.Request // what rules see, once Front.describe was called
-	country [2]byte      // backing bytes of facts.Country
-
-	proof       string  // the value of the field proofName; "" for none
-	traceparent string  // of the part that the origin has; "": it is not traced
-	record      *record // nil: nobody wants to know
+	via visitor.Sender // who asks, and what a trusted proxy said of it
 
 	setCookie []byte // backing bytes of the cookie in its answer
 	scratch   []byte // for as long as a call
 }
 
-// sender is where a request came from.
-type sender struct {
-	edge   *client        // that it came on; nil if not known
-	before *memory        // the request before on it; nil: there was none
-	via    visitor.Sender // who asks, and what a trusted proxy said of it
+// asking is what is zero when a request begins. What is needed again once the origin has answered comes first: by then
+// the processor has forgotten the request, and each line of its cache that is fetched again costs as much as to parse a field.
+type asking struct {
+	edge   *client     // that it came on; nil if not known
+	record *record     // nil: nobody wants to know
+	made   *answer     // what answer returns; nil: nobody has asked for it
+	before *memory     // the request before on its connection; nil: there was none
+	input  requestBody // what the client sends behind the head
+
+	proof       string // the value of the field proofName; "" for none
+	traceparent string // of the part that the origin has; "": it is not traced
+
+	reserved
+	facts   expr.Request // what rules see, once Front.describe was called
+	country [2]byte      // backing bytes of facts.Country
 }
 
 // limiting is what rate limits have to do with a request.
 type limiting struct {
-	limits  []askedLimit // that it was held against
-	values  []byte       // by which they tell it from others
-	answer  expr.Pairs   // the fields of the response, for those that ask about it
-	limited bool         // one of them keeps it from the origin
-	again   bool         // they have counted it
+	limits   []askedLimit // that it was held against
+	values   []byte       // by which they tell it from others
+	answered expr.Pairs   // the fields of the response, for those that ask about it
+	limited  bool         // one of them keeps it from the origin
+	again    bool         // they have counted it
 }
 
 // reserved are the fields that visitors may not send, and what becomes of them.
@@ -59,21 +60,34 @@ type reserved struct {
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-func newRequest() *request { return requests.Get().(*request) }
+// newRequest returns a request that nothing is known of. It is made so here and not in release: then the processor has
+// it at hand.
+func newRequest() *request {
+	r := requests.Get().(*request)
+	r.Request.Reset()
+	r.via.Reset()
+	clear(r.limits)
+	clear(r.answered)
+	r.limiting = limiting{limits: r.limits[:0], values: r.values[:0], answered: r.answered[:0]}
+	r.asking = asking{}
+	r.setCookie, r.scratch = r.setCookie[:0], r.scratch[:0]
+	return r
+}
+
+// answer is the answer to r. It comes as late as can be: while a request waits for its origin, it holds no memory of one.
+func (r *request) answer() *answer {
+	if r.made == nil {
+		r.made = newAnswer()
+	}
+	return r.made
+}
 
 // release gives r back. Nothing taken from r may be used afterwards, except its
 // strings.
 func (r *request) release() {
-	r.Request.Reset()
-	clear(r.limits)
-	clear(r.answer)
-	r.via.Reset()
-	*r = request{
-		Request:   r.Request,
-		sender:    sender{via: r.via},
-		limiting:  limiting{limits: r.limits[:0], values: r.values[:0], answer: r.answer[:0]},
-		setCookie: r.setCookie[:0],
-		scratch:   r.scratch[:0],
+	if r.made != nil {
+		r.made.release()
+		r.made = nil
 	}
 	requests.Put(r)
 }

@@ -68,11 +68,12 @@ func (f *Front) serveNext(e *client, h handler) (goesOn bool, upgraded *tunnel) 
 	if r.reserved = f.reserved; e.records {
 		r.record = f.newRecord(true)
 	}
-	w := newAnswer()
-	defer w.release()
+	var code int
 	var sent int64
-	defer func() { r.handOver(w.code).end(sent) }()
-	f.makeAnswer(h, r, w, head, no)
+	defer func() { r.handOver(code).end(sent) }()
+	f.makeAnswer(h, r, head, no)
+	w := r.answer()
+	code = w.code
 	if w.tunnels {
 		return false, w.beginTunnel(e, r)
 	}
@@ -92,20 +93,20 @@ func (f *Front) isLast(e *client, r *request) bool {
 	return r.Close || f.stopping.Load() || e.requests >= f.cfg.Limits.Requests
 }
 
-// makeAnswer makes w the answer to the request with that head, of which no says why it is refused if
+// makeAnswer makes the answer to the request with that head, of which no says why it is refused if
 // that is known already. If something panics, only this request fails.
-func (f *Front) makeAnswer(h handler, r *request, w *answer, head []byte, no http1.Refusal) {
+func (f *Front) makeAnswer(h handler, r *request, head []byte, no http1.Refusal) {
 	defer func() {
 		if p := recover(); p != nil {
 			f.logPanic(p)
 			// An upload must not be left behind that reads from a connection which is used again.
-			w.origin.close(false)
+			r.answer().origin.close(false)
 			r.record.becomes(Unavailable)
-			f.refuse(w, panicked)
+			f.refuse(r.answer(), panicked)
 		}
 	}()
 	r.record.begin()
-	h(r, w, r.understand(head, no))
+	h(r, r.understand(head, no))
 }
 
 var panicked = http1.Refusal{Code: http.StatusInternalServerError, Reason: "this request could not be served"}

@@ -94,7 +94,8 @@ func TestSharedPassesAreCounted(t *testing.T) {
 		"127.0.0.1", "::1", // count for nothing
 	} {
 		req.via.Client = netip.MustParseAddr(address)
-		p := req.openPass(keys, s, nil)
+		var p carried
+		req.openPass(&p, keys, s, nil)
 		f.isShared(req, &p.Pass, r, s.Name, 2, time.Unix(1_700_000_000, 0))
 	}
 	equal(t, "how many are counted", r.shared.Load(), 7)

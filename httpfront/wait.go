@@ -45,9 +45,9 @@ type queueAnswer struct {
 }
 
 // wait answers with the waiting page, or with JSON to programs.
-func (f *Front) wait(w *answer, of waiting) {
+func (f *Front) wait(w *answer, of *waiting) {
 	a := &w.state
-	a.waiting = of
+	a.waiting = *of
 	switch {
 	case of.crowded:
 		answerCrowded(w, a)

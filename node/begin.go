@@ -129,24 +129,29 @@ func (w *pending) of(p *Pass) {
 //
 // Who is new and has to wait is not counted: the caller calls Queue for a verdict that is
 // New, or refuses the visitor, who then was never there.
-func (r *Room) Decide(p Pass, known bool, now time.Time) Verdict {
-	var v Verdict
+func (r *Room) Decide(p Pass, known bool, now time.Time) (v Verdict) {
 	n := r.begin(&v, &p, known, now)
-	if n == nothing {
-		return v
+	if n != nothing {
+		r.ask(&v, n, now)
 	}
+	return v
+}
+
+// ask waits for the word that begin needs, and has v be the answer then. Most requests need none: what this takes on the
+// stack shall not be theirs.
+func (r *Room) ask(v *Verdict, n need, now time.Time) {
 	ps, since := &r.core.pendings, time.Now()
 	h, w := ps.hear(), ps.take()
 	w.room, w.at, w.done, w.asks = r, now, h.done, true
 	w.of(&v.Pass)
 	if !r.core.pend(n, w) {
-		return r.giveUp(n, w, now)
+		*v = r.giveUp(n, w, now)
+		return
 	}
 	ps.hurry()
-	v = <-h.answer
+	*v = <-h.answer
 	ps.heard.Put(h) // nothing more will be sent to it
 	v.Asked, v.Word = time.Since(since), n.whose()
-	return v
 }
 
 // Begin answers one request like Decide as far as this node's memory goes. If
@@ -191,9 +196,15 @@ func (w *pending) answer(v *Verdict) {
 // likes.
 func (r *Room) begin(v *Verdict, p *Pass, known bool, now time.Time) need {
 	n := r.judge(v, p, known, now)
-	if n != anchorWord {
-		return n
+	if n == anchorWord {
+		n = r.recall(v, now)
 	}
+	return n
+}
+
+// recall goes on where the word of a session's anchor is needed, if this node has it: another node may have asked for it before, or
+// this node is the anchor.
+func (r *Room) recall(v *Verdict, now time.Time) (n need) {
 	if as, ok := r.known(v.Pass, now); ok {
 		*v = as
 		return nothing
@@ -206,8 +217,9 @@ func (r *Room) begin(v *Verdict, p *Pass, known bool, now time.Time) need {
 			is = silent
 		}
 		*v, n = r.answered(asked, end, is, now)
+		return n
 	}
-	return n
+	return anchorWord
 }
 
 // pend has a request wait. It reports whether it may.

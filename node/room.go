@@ -190,14 +190,13 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 	case room.Enter:
 		p.Shown = room.Shown{}
 		if !r.enter(v, w, p, now) {
-			*v, n = r.decide(Pass{}, known, now)
+			n = r.judgeNew(v, p, now)
 		}
 		v.SetPass = v.SetPass || exchanged
 		return n
 	case room.Ask:
 		if r.over(p.Ticket) {
-			*v, n = r.decide(Pass{}, known, now)
-			return n
+			return r.judgeNew(v, p, now)
 		}
 		v.Pass = *p
 		return anchorWord
@@ -216,8 +215,14 @@ func (r *Room) judge(v *Verdict, p *Pass, known bool, now time.Time) (n need) {
 			return n
 		}
 	}
-	*v = r.wait(w, *p, now)
+	r.stand(v, w, p, true, now)
 	return nothing
+}
+
+// judgeNew is judge for somebody whose session is over.
+func (r *Room) judgeNew(v *Verdict, p *Pass, now time.Time) need {
+	*v, *p = Verdict{}, Pass{}
+	return r.judge(v, p, true, now)
 }
 
 // exchange puts the pass of the session in the place of a waiting one that it was exchanged for,
@@ -343,11 +348,14 @@ func (r *Room) extend(t ticket.Ticket, passEnd, at, now time.Time) (time.Time, b
 }
 
 // wait queues a visitor, or keeps the place of one who waits.
-func (r *Room) wait(w *view, p Pass, now time.Time) Verdict { return r.stand(w, p, true, now) }
+func (r *Room) wait(w *view, p Pass, now time.Time) (v Verdict) {
+	r.stand(&v, w, &p, true, now)
+	return v
+}
 
-// stand is wait, which does not count the visitor unless that is wanted.
-func (r *Room) stand(w *view, p Pass, counted bool, now time.Time) Verdict {
-	v := Verdict{SetPass: true, View: w.View}
+// stand is wait into a zero verdict, which does not count the visitor unless that is wanted. It uses p as it likes.
+func (r *Room) stand(v *Verdict, w *view, p *Pass, counted bool, now time.Time) {
+	v.SetPass, v.View = true, w.View
 	isNew := p.Visitor == (VisitorID{})
 	if isNew {
 		p.Visitor = r.core.newVisitor()
@@ -355,25 +363,24 @@ func (r *Room) stand(w *view, p Pass, counted bool, now time.Time) Verdict {
 		p.Arrival = now
 	}
 	v.New = isNew && counted
-	v.Estimate, p.Shown = w.Estimate(r.place(w, &p), p.Shown)
+	v.Estimate, p.Shown = w.Estimate(r.place(w, p), p.Shown)
 	last := p.LastPoll
 	told := w.Told(p.Visitor, v.Estimate, now)
 	if !isNew && counted {
 		r.queue(visit{
 			visitor: p.Visitor, room: p.Room, arrival: p.Arrival, at: now,
-			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: w.Settings.IsCounted(r.visitor(w, &p), now.Add(againWithin)),
+			refresh: w.Expected(now.Sub(last), p.Refresh, told), again: w.Settings.IsCounted(r.visitor(w, p), now.Add(againWithin)),
 		})
 	}
 	p.LastPoll, p.Refresh = now, told
-	v.Refresh, v.Pass = w.refresh(&p), p
-	return v
+	v.Refresh, v.Pass = w.refresh(p), *p
 }
 
 // Hold returns the verdict on somebody who is to wait also where a place is free: p is a waiting
 // pass of this room, or zero for somebody new. New is as of Decide. Whoever is not counted keeps
 // the place as somebody does who is away, so that no place elsewhere stays free for them; such a
 // verdict is never New. Any goroutine may call it.
-func (r *Room) Hold(p Pass, counted bool, now time.Time) Verdict {
+func (r *Room) Hold(p Pass, counted bool, now time.Time) (v Verdict) {
 	if p.Room != r.id {
 		p = Pass{}
 	}
@@ -389,11 +396,11 @@ func (r *Room) Hold(p Pass, counted bool, now time.Time) Verdict {
 	case d.New && w.Settings.QueueingMethod == room.Reject && !w.Event.Prequeueing:
 		return Verdict{View: w.View}
 	case d.Action == room.TooEarly:
-		var v Verdict
 		r.tooEarly(&v, w, &p)
 		return v
 	}
-	return r.stand(w, p, counted || !r.core.others.Load(), now)
+	r.stand(&v, w, &p, counted || !r.core.others.Load(), now)
+	return v
 }
 
 // Queue counts a visitor who waits, as of the last poll in p. Decide does that by

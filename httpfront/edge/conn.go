@@ -26,8 +26,8 @@ type Conn struct {
 
 	reading
 	asking
-	writes *deadline.Lazy // not of TLS, which cannot go on after a write that timed out
-	peer   netip.Addr     // of Conn; invalid until who serves it has asked
+	writes deadline.Lazy // not of TLS, which cannot go on after a write that timed out
+	peer   netip.Addr    // of Conn; invalid until who serves it has asked
 	ending
 
 	// The places that the connection has; guarded by owner.mu.
@@ -37,7 +37,7 @@ type Conn struct {
 
 // reading is how long reads may take.
 type reading struct {
-	reads *deadline.Lazy
+	reads deadline.Lazy
 	pause atomic.Int64 // ns between two reads; 0: as set, cutOff: no more
 	pace  pace         // since Roll; belongs to who reads
 	slow  atomic.Bool  // whether any pace will do, until Roll
@@ -61,8 +61,8 @@ type ending struct {
 // newEdgeConn returns the connection around c, which has no deadline.
 func newEdgeConn(c net.Conn, owner *Listener) *Conn {
 	e := &Conn{Conn: c, raw: c, owner: owner, ending: ending{over: make(chan struct{})}}
-	e.reads = deadline.New(func(t time.Time) error { return e.Conn.SetReadDeadline(t) })
-	e.writes = deadline.New(c.SetWriteDeadline)
+	e.reads.Arm = func(t time.Time) error { return e.Conn.SetReadDeadline(t) }
+	e.writes.Arm = c.SetWriteDeadline
 	return e
 }
 

@@ -36,18 +36,24 @@ const loopField = "ropeline-via"
 // Request is the head of a request as it was read. It owns all its bytes. The zero value is ready
 // to be parsed into.
 type Request struct {
-	Method string
 	Target []byte // origin form or "*", as sent
 	Host   string // that the visitor asked for: lower case, without port and trailing dot; "" if not known
 	Path   room.Path
 	Fields []Field // in order, as sent
-	HTTP11 bool
 
 	HostField []byte // as sent, port included
 	head      []byte // backing bytes of target and fields
 
+	Accept         []byte // all Accept fields, joined by commas
+	AcceptLanguage []byte // all Accept-Language fields, joined by commas
+	Loop           []byte // the nodes that it has passed, as they wrote it (loopField)
+
+	Memory *Memory // of the connection; nil: it has none
+
+	Method string
+	HTTP11 bool
+
 	// What it says of its message, and what the client wants of the connection.
-	Length      int64 // of the body; LengthChunked, or negative without one
 	Upgrade     bool  // asks for WebSocket
 	Close       bool  // the connection shall be closed afterwards
 	Expectation bool  // the client waits to be told before it sends a body
@@ -55,12 +61,7 @@ type Request struct {
 	Preflight   bool  // asks for a browser whether a page of another site may ask
 	LogsIn      bool  // by a scheme that is about the connection
 	Cookies     bool  // whether there is a Cookie field
-
-	Accept         []byte // all Accept fields, joined by commas
-	AcceptLanguage []byte // all Accept-Language fields, joined by commas
-	Loop           []byte // the nodes that it has passed, as they wrote it (loopField)
-
-	Memory *Memory // of the connection; nil: it has none
+	Length      int64 // of the body; LengthChunked, or negative without one
 }
 
 // Reset makes r one that nothing was read into. It keeps its memory for bytes.

@@ -30,7 +30,7 @@ func TestAskingDoesNotAllocate(t *testing.T) {
 	go io.CopyBuffer(struct{ io.Writer }{o.Conn}, struct{ io.Reader }{o.Conn}, make([]byte, 4))
 	request := []byte("ask\n")
 	if n := testing.AllocsPerRun(200, func() {
-		if err := c.Ask(request, time.Minute); err != nil {
+		if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
 			t.Fatal(err)
 		}
 		c.br.Discard(4)

@@ -2,19 +2,15 @@
 
 package upstream
 
-import "errors"
+import "net"
 
-// asking is for connections that can be waited for in another way than by reading.
-type asking struct {
-	request []byte
-	sent    bool
-	reused  bool
+// asking cannot look at a connection here, nor wait for it but by reading; the idle timeout has to do.
+type asking struct{}
+
+func (*asking) on(net.Conn) {}
+
+func (*asking) isQuiet() bool { return true }
+
+func (c *Conn) sendAndWait(request []byte, sent func([]byte)) error {
+	return c.lookAndWrite(request, sent)
 }
-
-var errUnsent = errors.New("")
-
-func newAsking(*quietness, bool) *asking { return &asking{} }
-
-func (*asking) canAsk() bool { return false }
-
-func (*asking) read([]byte) (int, error) { panic("upstream: asked on a connection that cannot") }

@@ -3,95 +3,106 @@
 package upstream
 
 import (
-	"errors"
-	"io"
+	"net"
 	"os"
 	"syscall"
 
 	"github.com/ropeline/ropeline/httpfront/conn/socket"
 )
 
-// asking sends a request and reads the beginning of its answer. It does in one wait of the
-// connection what looking, writing and reading do in three: a look says that there is nothing
-// to read yet, so the read that would find that out after the request is not made. It is made
-// once per connection, so that asking allocates nothing.
+// asking looks at an unused connection, and sends a request and waits for the beginning of its
+// answer. It does that in one wait of the connection where looking, writing and reading take
+// three: a look says that there is nothing to read yet, so the read that would find that out after
+// the request is not made. It is made once per connection, so that asking allocates nothing.
 type asking struct {
-	raw     syscall.RawConn // nil: this connection can only be written and read
-	request []byte          // nil: nothing is asked
-	reused  bool            // the connection has had another request, whose answer may go on
-	next    func(fd uintptr) bool
+	raw  syscall.RawConn // nil: this connection cannot be looked at
+	look func(fd uintptr) bool
+	next func(fd uintptr) bool
 
-	into []byte
-	n    int
-	err  error
-	sent bool
+	quiet   bool         // what look has seen
+	request []byte       // nil: it was sent
+	sent    func([]byte) // is told of that
+	n       int          // bytes of it that are sent
+	reused  bool         // the connection has had another request, whose answer may go on
+	err     error
 }
 
-// newAsking returns what asks on a connection; on one with TLS nothing can.
-func newAsking(q *quietness, tls bool) *asking {
-	a := &asking{}
-	if !tls {
-		a.raw = q.raw
+// on has a look at a connection, and ask on it unless there is TLS on it.
+func (a *asking) on(c net.Conn) {
+	if s, ok := c.(syscall.Conn); ok {
+		if raw, err := s.SyscallConn(); err == nil {
+			a.raw = raw
+		}
 	}
-	a.next = a.step
-	return a
+	a.look, a.next = a.peek, a.step
 }
 
-// canAsk reports whether read may be called once there is a request.
-func (a *asking) canAsk() bool { return a.raw != nil }
-
-// read sends the request, and waits for what comes then. It may be called again after a
-// deadline.
-func (a *asking) read(p []byte) (int, error) {
-	a.into, a.n, a.err = p, 0, nil
-	err := a.raw.Read(a.next)
-	a.into = nil
-	if err != nil {
-		return 0, err
+// isQuiet reports whether the connection is open and has nothing to read.
+// Anything else means that the origin closed it, or speaks out of turn. Only one
+// goroutine may ask at a time.
+func (a *asking) isQuiet() bool {
+	if a.raw == nil {
+		return true
 	}
-	return a.n, a.err
+	return a.raw.Read(a.look) == nil && a.quiet
+}
+
+// peek is done, whatever came of it: it does not wait for bytes.
+func (a *asking) peek(fd uintptr) (done bool) {
+	var p [1]byte
+	_, err := socket.Peek(fd, &p)
+	a.quiet = err == syscall.EAGAIN
+	return true
+}
+
+// sendAndWait sends the request on c, which has no TLS, and waits until something comes or the deadline for reads is over. As with
+// Ask, the error may be ErrStale.
+func (c *Conn) sendAndWait(request []byte, sent func([]byte)) error {
+	a := &c.ask
+	if a.raw == nil {
+		return c.lookAndWrite(request, sent)
+	}
+	a.request, a.sent, a.n, a.reused, a.err = request, sent, 0, c.reused, nil
+	for {
+		err := a.raw.Read(a.next)
+		if err == nil {
+			err = a.err
+		}
+		if c.reads.Again(err) {
+			continue
+		}
+		if rest := a.request; rest != nil { // not all was taken at once, or nothing at all
+			a.request = nil
+			if err == nil {
+				_, err = c.Write(rest[a.n:])
+			}
+			sent(rest)
+		}
+		return err
+	}
 }
 
 // step is called when a wait may be over, with reads prepared to be waited for: what comes
 // from then on ends the wait. It returns false to have waited on.
-func (a *asking) step(fd uintptr) bool {
-	if !a.sent {
-		return a.send(fd)
+func (a *asking) step(fd uintptr) (done bool) {
+	if a.request == nil {
+		return true // something has come
 	}
-	n, err := socket.Read(fd, a.into)
-	switch {
-	case err == syscall.EAGAIN:
-		return false
-	case err != nil:
-		a.err = os.NewSyscallError("read", err)
-	case n == 0:
-		a.err = io.EOF
-	default:
-		a.n = n
-	}
-	return true
-}
-
-// send sends the request, if nothing has come that would be taken for its answer.
-func (a *asking) send(fd uintptr) (done bool) {
-	_, err := socket.Peek(fd, (*[1]byte)(a.into))
-	quiet := err == syscall.EAGAIN
-	if !quiet && a.reused {
-		a.err = ErrStale
+	if a.peek(fd); !a.quiet && a.reused {
+		a.err = ErrStale // it would be taken for the answer
 		return true
 	}
 	n, err := socket.Write(fd, a.request)
-	if err != nil && err != syscall.EAGAIN {
+	switch {
+	case err == syscall.EAGAIN:
+	case err != nil:
 		a.err = os.NewSyscallError("write", err)
-		return true
+	case n < len(a.request):
+		a.n = n
+	default:
+		a.sent(a.request)
+		a.request = nil
+		return !a.quiet // what had come before would not end a wait
 	}
-	a.sent = true
-	if a.request = a.request[n:]; len(a.request) > 0 {
-		a.err = errUnsent
-		return true
-	}
-	return !quiet && a.step(fd) // what had come before would not end a wait
+	return true
 }
-
-// errUnsent says that the rest of the request is to be written first.
-var errUnsent = errors.New("the origin does not take the whole request at once")

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,52 +26,71 @@ type Conn struct {
 	net.Conn
 	pool   *pool
 	br     *bufio.Reader
-	quiet  *quietness
-	ask    *asking
+	ask    asking
 	since  time.Time // put back; only for the pool
 	ends   time.Time // it is not put back then
 	began  time.Time // it was asked for
 	left   int       // requests that it may still serve
 	send   time.Duration
-	reads  *deadline.Lazy
-	writes *deadline.Lazy // nil for TLS, which cannot go on after a write that timed out
+	reads  deadline.Lazy
+	writes deadline.Lazy // not of TLS, which cannot go on after a write that timed out
 
 	pause    atomic.Int64 // ns between two reads; 0: no limit
 	waits    atomic.Int64 // ns since the epoch from when on it is waited for the answer of a request that is asked; 0: it is not
 	received atomic.Bool  // since it was acquired
 	broken   atomic.Bool  // a read has failed
 
-	use    Use  // what it was acquired for
-	tunnel bool // for an upgrade
-	reused bool // has served a request before
-	kept   bool // for one client
+	use    Use     // what it was acquired for
+	byte   [1]byte // that isQuiet reads
+	tunnel bool    // for an upgrade
+	reused bool    // has served a request before
+	kept   bool    // for one client
 }
 
 // newConn returns a connection of a pool.
 func newConn(conn net.Conn, p *pool) *Conn {
 	cfg := &p.group.cfg
 	c := &Conn{
-		Conn: conn, pool: p, quiet: newQuietness(conn), send: cfg.Timeouts.Send, reads: deadline.New(conn.SetReadDeadline),
+		Conn: conn, pool: p, send: cfg.Timeouts.Send, reads: deadline.Lazy{Arm: conn.SetReadDeadline},
 		ends: time.Now().Add(jittered(cfg.Timeouts.Life, rand.Float64())), left: cfg.Limits.Requests,
 	}
-	_, tls := conn.(*tls.Conn)
-	c.ask = newAsking(c.quiet, tls)
-	if !tls {
-		c.writes = deadline.New(conn.SetWriteDeadline)
+	c.ask.on(c.plain())
+	if _, tls := conn.(*tls.Conn); !tls {
+		c.writes.Arm = conn.SetWriteDeadline
 	}
-	c.br = bufio.NewReaderSize(c, readerSize)
 	return c
 }
 
-// Reader reads what the origin sends.
-func (c *Conn) Reader() *bufio.Reader { return c.br }
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readerSize) }}
+
+// Reader reads what the origin sends. A connection on which nothing is to be read has none, so that those that wait for
+// slow origins take little memory.
+func (c *Conn) Reader() *bufio.Reader {
+	if c.br == nil {
+		c.br = readers.Get().(*bufio.Reader)
+		c.br.Reset(c)
+	}
+	return c.br
+}
+
+// freeReader frees the reader, and reports whether all that it had read was asked for.
+func (c *Conn) freeReader() (empty bool) {
+	if c.br == nil {
+		return true
+	}
+	empty = c.br.Buffered() == 0
+	c.br.Reset(nil)
+	readers.Put(c.br)
+	c.br = nil
+	return empty
+}
 
 // DropReader returns what the reader holds already, and frees the reader. From
 // then on the origin is read from Conn, which has its own deadlines.
 func (c *Conn) DropReader() []byte {
-	early, _ := c.br.Peek(c.br.Buffered())
+	early, _ := c.Reader().Peek(c.br.Buffered())
 	early = bytes.Clone(early)
-	c.br = nil
+	c.freeReader()
 	return early
 }
 
@@ -103,17 +123,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		}
 	}
 	for {
-		if c.ask.request != nil {
-			n, err = c.ask.read(p)
-		} else {
-			n, err = c.Conn.Read(p)
-		}
-		if err == errUnsent {
-			if err = c.sendRest(); err == nil {
-				continue
-			}
-		}
-		if !c.reads.Again(err) {
+		if n, err = c.Conn.Read(p); !c.reads.Again(err) {
 			break
 		}
 	}
@@ -124,14 +134,6 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		c.received.Store(true)
 	}
 	return n, err
-}
-
-// sendRest writes what is left of a request that is asked.
-func (c *Conn) sendRest() error {
-	rest := c.ask.request
-	c.ask.request = nil // the answer is read as all else
-	_, err := c.Write(rest)
-	return err
 }
 
 // deadlineIn is when a read that begins now has to end, with that many ns between two.
@@ -155,7 +157,7 @@ func (c *Conn) SendTimeout() time.Duration { return c.send }
 // Write sends p.
 func (c *Conn) Write(p []byte) (int, error) {
 	until := time.Now().Add(c.send)
-	if c.writes == nil {
+	if c.writes.Arm == nil {
 		if err := c.Conn.SetWriteDeadline(until); err != nil {
 			return 0, err
 		}
@@ -166,30 +168,38 @@ func (c *Conn) Write(p []byte) (int, error) {
 
 // Ask sends a request that has no body, and waits for up to pause until its answer begins,
 // which is in Reader then. The error is ErrStale if nothing was sent, since the connection was
-// of no use any more; another one may be. The request is good until it returns.
-func (c *Conn) Ask(request []byte, pause time.Duration) error {
-	c.pause.Store(int64(pause))
+// of no use any more; another one may be. sent is told when the request is of no more use.
+func (c *Conn) Ask(request []byte, pause time.Duration, sent func([]byte)) error {
+	c.Limit(pause)
 	c.waits.Store(c.began.UnixNano())
 	defer c.waits.Store(0)
-	if !c.ask.canAsk() {
-		if c.reused && !c.isQuiet() {
-			return ErrStale
-		}
-		if _, err := c.Write(request); err != nil {
-			return err
-		}
-	} else {
-		c.ask.request, c.ask.sent, c.ask.reused = request, false, c.reused
+	send := c.sendAndWait
+	if c.writes.Arm == nil { // TLS has its own idea of what there is to read
+		send = c.lookAndWrite
 	}
-	_, err := c.br.Peek(1)
-	c.ask.request = nil
+	err := send(request, sent)
+	if err == nil {
+		_, err = c.Reader().Peek(1)
+	} else if err != ErrStale {
+		c.broken.Store(true)
+	}
+	return err
+}
+
+// lookAndWrite is how a request is asked on a connection where not all can be done in one wait.
+func (c *Conn) lookAndWrite(request []byte, sent func([]byte)) error {
+	defer sent(request)
+	if c.reused && !c.isQuiet() {
+		return ErrStale
+	}
+	_, err := c.Write(request)
 	return err
 }
 
 // isQuiet reports whether the connection is open and there is nothing to read: neither in the
 // socket nor, of another record, in what TLS has read of it already.
 func (c *Conn) isQuiet() bool {
-	if !c.quiet.isQuiet() {
+	if !c.ask.isQuiet() {
 		return false
 	}
 	if _, ok := c.Conn.(*tls.Conn); !ok {
@@ -198,7 +208,7 @@ func (c *Conn) isQuiet() bool {
 	if c.reads.Set(time.Unix(1, 0)) != nil {
 		return false
 	}
-	n, err := c.Conn.Read(c.quiet.byte[:])
+	n, err := c.Conn.Read(c.byte[:])
 	return n == 0 && errors.Is(err, os.ErrDeadlineExceeded)
 }
 
@@ -236,7 +246,7 @@ func (c *Conn) Release() {
 	c.reused = true
 	c.left--
 	p, use := c.pool, c.use // it may be somebody else's at once
-	if c.left <= 0 || c.since.After(c.ends) || !p.putIdle(c) {
+	if !c.freeReader() || c.left <= 0 || c.since.After(c.ends) || !p.putIdle(c) {
 		p.close(c)
 	}
 	p.leave(use)
@@ -248,10 +258,12 @@ func (c *Conn) Release() {
 // keeps it ends that by Group.Resume or Drop.
 func (c *Conn) Keep() bool {
 	g := c.pool.group
-	if c.tunnel || g.kept.Add(1) > int64(g.cfg.Limits.Conns) {
-		if !c.tunnel {
-			g.kept.Add(-1)
-		}
+	keeps := !c.tunnel && c.freeReader()
+	if keeps && g.kept.Add(1) > int64(g.cfg.Limits.Conns) {
+		g.kept.Add(-1)
+		keeps = false
+	}
+	if !keeps {
 		c.Discard()
 		return false
 	}

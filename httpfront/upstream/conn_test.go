@@ -94,7 +94,7 @@ func (o *origin) answers(size int, answers ...string) {
 // asks sends a request of four bytes, and expects an answer.
 func (c *Conn) asks(t *testing.T, want string) {
 	t.Helper()
-	if err := c.Ask([]byte("ask\n"), time.Minute); err != nil {
+	if err := c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}); err != nil {
 		t.Fatal(err)
 	}
 	c.expects(t, want)
@@ -126,10 +126,10 @@ func TestAskingAgainAndAgain(t *testing.T) {
 func TestAskingAtLength(t *testing.T) {
 	g, ln := asked(t)
 	c, o := dialled(t, g, ln)
-	c.Conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
+	c.Conn.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4 << 10)
 	request := make([]byte, 8<<20)
 	go o.answers(len(request), "there")
-	if err := c.Ask(request, time.Minute); err != nil {
+	if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
 		t.Fatal(err)
 	}
 	c.expects(t, "there")
@@ -149,11 +149,11 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 			c.asks(t, "one")
 			c.Release()
 			does(o)
-			waitFor(t, "the kernel to have it", func() bool { return !c.quiet.isQuiet() })
+			waitFor(t, "the kernel to have it", func() bool { return !c.ask.isQuiet() })
 			if again := toAsk(g); again != c {
 				t.Fatal("another connection")
 			}
-			if err := c.Ask([]byte("ask\n"), time.Minute); err != ErrStale {
+			if err := c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}); err != ErrStale {
 				t.Errorf("asked with %v, want ErrStale", err)
 			}
 			c.Discard()
@@ -173,14 +173,14 @@ func TestAskingWhoSpeaksFirst(t *testing.T) {
 	g, ln := asked(t)
 	c, o := dialled(t, g, ln)
 	o.Write([]byte("hello"))
-	waitFor(t, "the kernel to have it", func() bool { return !c.quiet.isQuiet() })
+	waitFor(t, "the kernel to have it", func() bool { return !c.ask.isQuiet() })
 	c.asks(t, "hello")
 }
 
 func TestAskingEnds(t *testing.T) {
 	g, ln := asked(t)
 	c, o := dialled(t, g, ln)
-	if err := c.Ask([]byte("ask\n"), 20*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+	if err := c.Ask([]byte("ask\n"), 20*time.Millisecond, func([]byte) {}); !errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("asked with %v", err)
 	}
 	c.Discard()
@@ -189,13 +189,13 @@ func TestAskingEnds(t *testing.T) {
 		o.br.ReadByte()
 		o.Close()
 	}()
-	if err := c.Ask([]byte("ask\n"), time.Minute); err == nil || !c.Broken() || c.Received() {
+	if err := c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}); err == nil || !c.Broken() || c.Received() {
 		t.Errorf("an origin that closes: %v, broken %v, received %v", err, c.Broken(), c.Received())
 	}
 	c.Discard()
 	c, _ = dialled(t, g, ln)
 	aborted := make(chan error)
-	go func() { aborted <- c.Ask([]byte("ask\n"), 0) }()
+	go func() { aborted <- c.Ask([]byte("ask\n"), 0, func([]byte) {}) }()
 	c.Abort()
 	if err := <-aborted; !errors.Is(err, net.ErrClosed) {
 		t.Errorf("aborted with %v", err)

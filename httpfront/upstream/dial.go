@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/ropeline/ropeline/httpfront/conn/socket"
 )
 
 // DialError says that no connection to an origin could be opened, so that
@@ -34,6 +36,7 @@ func (g *Group) dial(p *pool) (net.Conn, error) {
 	if err != nil {
 		return nil, p.notConnected(err)
 	}
+	conn = socket.New(conn)
 	if p.tls == nil {
 		return conn, nil
 	}

@@ -126,7 +126,7 @@ func (p *pool) takeUsable(look bool) *Conn {
 // look at it. Most requests may not be sent twice, so none must be sent where nobody listens
 // any more: who takes the connection is to look.
 func (c *Conn) isFresh(idle time.Duration) bool {
-	return time.Since(c.since) < idle && c.br.Buffered() == 0
+	return time.Since(c.since) < idle
 }
 
 // wait takes a free place.

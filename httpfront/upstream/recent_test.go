@@ -93,7 +93,7 @@ func TestRequestsThatWaitAreToldOf(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(hangs.URL)})
 	c := must(g.AcquireToAsk(new(Tried), Request))
 	done := make(chan error)
-	go func() { done <- c.Ask([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), time.Minute) }()
+	go func() { done <- c.Ask([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), time.Minute, func([]byte) {}) }()
 	waitFor(t, "the request to be asked", func() bool { return c.waits.Load() != 0 })
 	if o := g.Status().Origins[0]; o.RecentRequests != 0 {
 		t.Errorf("a request that has just begun is late: %+v", o)

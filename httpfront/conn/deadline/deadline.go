@@ -26,16 +26,13 @@ import (
 // methods. It is not for directions in which an operation that timed out cannot be begun
 // again, such as writes of TLS.
 type Lazy struct {
-	arm func(time.Time) error
+	// Arm sets it: the SetReadDeadline or SetWriteDeadline of a connection that has none yet.
+	Arm func(time.Time) error
 
 	mu    sync.Mutex // guards the following
 	want  time.Time  // zero: none
 	armed time.Time  // what the connection has; zero: none
 }
-
-// New returns a deadline, of which there is none yet, that is set by arm: the
-// SetReadDeadline or SetWriteDeadline of a connection that has none.
-func New(arm func(time.Time) error) *Lazy { return &Lazy{arm: arm} }
 
 // Set has what is waited for now, and from now on, end at t; zero is no deadline. The error is
 // that of the connection.
@@ -47,7 +44,7 @@ func (l *Lazy) Set(t time.Time) error {
 		return nil
 	}
 	l.armed = t
-	return l.arm(t)
+	return l.Arm(t)
 }
 
 // Write writes all of p to the connection whose deadline for writes l is, by until.
@@ -74,5 +71,5 @@ func (l *Lazy) Again(err error) bool {
 		return false
 	}
 	l.armed = l.want
-	return l.arm(l.want) == nil
+	return l.Arm(l.want) == nil
 }

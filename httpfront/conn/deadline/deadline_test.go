@@ -21,10 +21,10 @@ func newPipe(t *testing.T) (*pipe, net.Conn) {
 	a, b := net.Pipe()
 	t.Cleanup(func() { a.Close(); b.Close() })
 	p := &pipe{Conn: a}
-	p.lazy = New(func(t time.Time) error {
+	p.lazy = &Lazy{Arm: func(t time.Time) error {
 		p.set++
 		return a.SetReadDeadline(t)
-	})
+	}}
 	return p, b
 }
 
@@ -120,13 +120,13 @@ func TestDeadlinesAreSetSeldom(t *testing.T) {
 }
 
 func TestErrorsThatAreNoTimeoutsEnd(t *testing.T) {
-	l := New(func(time.Time) error { return nil })
+	l := &Lazy{Arm: func(time.Time) error { return nil }}
 	for _, err := range []error{nil, io.EOF, net.ErrClosed} {
 		if l.Again(err) {
 			t.Errorf("%v is begun again", err)
 		}
 	}
-	l = New(func(time.Time) error { return net.ErrClosed })
+	l = &Lazy{Arm: func(time.Time) error { return net.ErrClosed }}
 	l.Set(time.Now().Add(time.Hour))
 	if l.Again(os.ErrDeadlineExceeded) {
 		t.Error("a connection that takes no deadline is read again")
