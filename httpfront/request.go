@@ -16,7 +16,7 @@ import (
 // A request comes from newRequest and is good until release.
 type request struct {
 	http1.Request
-	asking
+	fresh
 	limiting
 	via visitor.Sender // who asks, and what a trusted proxy said of it
 
@@ -24,9 +24,9 @@ type request struct {
 	scratch   []byte // for as long as a call
 }
 
-// asking is what is zero when a request begins. What is needed again once the origin has answered comes first: by then
-// the processor has forgotten the request, and each line of its cache that is fetched again costs as much as to parse a field.
-type asking struct {
+// fresh is what is zero when a request begins. What is needed again once the origin has answered comes first and stands
+// together: by then the processor has forgotten the request.
+type fresh struct {
 	edge   *client     // that it came on; nil if not known
 	record *record     // nil: nobody wants to know
 	made   *answer     // what answer returns; nil: nobody has asked for it
@@ -69,7 +69,7 @@ func newRequest() *request {
 	clear(r.limits)
 	clear(r.answered)
 	r.limiting = limiting{limits: r.limits[:0], values: r.values[:0], answered: r.answered[:0]}
-	r.asking = asking{}
+	r.fresh = fresh{}
 	r.setCookie, r.scratch = r.setCookie[:0], r.scratch[:0]
 	return r
 }

@@ -27,7 +27,7 @@ type asking struct {
 	err     error
 }
 
-// on has a look at a connection, and ask on it unless there is TLS on it.
+// on is to be called once, with the connection that a is about: below TLS, if there is any.
 func (a *asking) on(c net.Conn) {
 	if s, ok := c.(syscall.Conn); ok {
 		if raw, err := s.SyscallConn(); err == nil {
