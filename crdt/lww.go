@@ -170,6 +170,30 @@ func (m *LWW) Stamps() iter.Seq2[string, Stamp] {
 	}
 }
 
+// Changed yields the keys, deleted ones included, that have got another entry since Changes returned a
+// number, in an order that depends on what came alone. Nothing may be written meanwhile.
+func (m *LWW) Changed(since uint64) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k := range m.entries.since(since) {
+			if !yield(m.entries.key(k)) {
+				return
+			}
+		}
+	}
+}
+
+// KeysWith yields the keys that have a value, and between their first slash and the next this id, in no
+// order. Nothing may be written meanwhile.
+func (m *LWW) KeysWith(id [16]byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for k, c := range m.entries.with(id) {
+			if !c.gone() && !yield(m.entries.key(k)) {
+				return
+			}
+		}
+	}
+}
+
 // Len returns the number of keys, deleted ones included.
 func (m *LWW) Len() int { return m.entries.len() }
 
@@ -296,17 +320,19 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	if !b.take(lwwHeadSize) {
 		return p
 	}
-	add := func(key string, e lwwEntry) {
-		if at := e.stamp.packed(); e.stamp.Node == writer && at > from && at <= m.KnownOf(writer) {
-			p.Writes = append(p.Writes, Write{key, at, e.bytes()})
+	upTo := m.KnownOf(writer)
+	for k, c := range m.entries.newer(writer, from) {
+		if e := m.entries.entry(c); c.at <= upTo {
+			p.Writes = append(p.Writes, Write{m.entries.key(k), c.at, e.bytes()})
 		}
 	}
-	for key, e := range m.entries.all() {
-		add(key, e)
-	}
 	for key, all := range m.beneath {
-		if i := m.told(all); i >= 0 {
-			add(key, all[i])
+		i := m.told(all)
+		if i < 0 {
+			continue
+		}
+		if e := all[i]; e.stamp.Node == writer && e.stamp.packed() > from && e.stamp.packed() <= upTo {
+			p.Writes = append(p.Writes, Write{key, e.stamp.packed(), e.bytes()})
 		}
 	}
 	slices.SortFunc(p.Writes, compareWrites)
@@ -317,7 +343,7 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 		}
 		p.To = w.At
 	}
-	p.To = m.KnownOf(writer)
+	p.To = upTo
 	return p
 }
 

@@ -125,9 +125,9 @@ func (m *LWW) AppendBinary(dst []byte) ([]byte, error) {
 	w.array(m.entries.len())
 	value := []byte{} // room for one after the other: this is done every second, and there may be a hundred thousand
 	for k, c := range m.entries.sorted() {
-		w.bytes(m.entries.writers[c.writer][:])
+		w.bytes(m.entries.writers[c.index()].node[:])
 		wr := Write{Key: m.entries.key(k), At: c.at}
-		if !c.gone {
+		if !c.gone() {
 			value = append(value[:0], c.value...)
 			wr.Value = value
 		}

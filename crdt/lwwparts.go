@@ -34,13 +34,12 @@ const MaxParts = maxLWWEntries + maxWriters
 // is true only with its writes.
 func (m *LWW) Parts(since uint64) []Part {
 	var out []Part
-	for key, e := range m.entries.all() {
-		if e.change > since {
-			w := newWriter(nil)
-			w.bytes(e.stamp.Node[:])
-			Write{key, e.stamp.packed(), e.bytes()}.encode(w)
-			out = append(out, Part{partWrite + key, w.must()})
-		}
+	for k, c := range m.entries.since(since) {
+		key, e := m.entries.key(k), m.entries.entry(c)
+		w := newWriter(nil)
+		w.bytes(e.stamp.Node[:])
+		Write{key, c.at, e.bytes()}.encode(w)
+		out = append(out, Part{partWrite + key, w.must()})
 	}
 	for writer, change := range m.learned {
 		if change > since {

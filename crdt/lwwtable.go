@@ -14,14 +14,34 @@ import (
 
 // lwwTable is the keys of an LWW and what is held of each, in little memory: a map may have
 // a hundred thousand, most of them of rooms that nobody visits. The zero value is empty.
+//
+// One change shall not cost a look at all of them. So the entries of each writer are chained in the
+// order in which they came, and those of keys with the same id are chained, too.
 type lwwTable struct {
 	entries packed.Table[lwwKey, lwwCell]
 	forms   []keyForm
 	formOf  map[keyForm]uint32
-	writers []NodeID
+	writers []lwwWriter
 	writer  map[NodeID]uint32
-	shared  *[sharedValues]string // values that were put lately, by hash
+	ids     packed.Table[lwwID, uint32] // the first entry of each chain of one id
+	shared  *[sharedValues]string       // values that were put lately, by hash
 }
+
+// lwwWriter is one node that writes.
+type lwwWriter struct {
+	node   NodeID
+	newest uint32 // the entry of it that came last; 0: it has none
+	top    uint64 // no write of it has a later packed stamp
+
+	// Writes with later stamps than this came in the order of their stamps: nearly all do.
+	disorder uint64
+}
+
+// lwwID is the id in a key.
+type lwwID [idBytes]byte
+
+// Hash is that of packed.Key.
+func (id lwwID) Hash() uint64 { return maphash.Comparable(lwwSeed, id) }
 
 // lwwKey is a key that is told apart from others by an id in it, or is a form by itself.
 type lwwKey struct {
@@ -38,13 +58,19 @@ type keyForm struct {
 	plain      bool // there is no id; all is in head
 }
 
-// lwwCell is lwwEntry with less room.
+// lwwCell is lwwEntry with less room, and its place in two chains: numbers of entries, of which 0 is none.
 type lwwCell struct {
-	at, change uint64
-	value      string
-	writer     uint32
-	gone       bool
+	at, change   uint64
+	value        string
+	writer       uint32 // its index, and whether the key was deleted: goneBit
+	older, newer uint32 // what came before and after it of the same writer
+	sibling      uint32 // the next of the same id
 }
+
+const goneBit = 1 << 31
+
+func (c *lwwCell) gone() bool    { return c.writer&goneBit != 0 }
+func (c *lwwCell) index() uint32 { return c.writer &^ goneBit }
 
 // sharedValues is how many values are looked at for one that is the same. Rooms have most of
 // their settings in common with others, and these come one after the other.
@@ -100,7 +126,7 @@ func (t *lwwTable) get(key string) (e lwwEntry, known bool) {
 }
 
 func (t *lwwTable) entry(c *lwwCell) lwwEntry {
-	return lwwEntry{unpack(c.at, t.writers[c.writer]), c.value, c.gone, c.change}
+	return lwwEntry{unpack(c.at, t.writers[c.index()].node), c.value, c.gone(), c.change}
 }
 
 // put has an entry be what is held of a key.
@@ -121,9 +147,106 @@ func (t *lwwTable) put(key string, e lwwEntry) {
 			t.writer = map[NodeID]uint32{}
 		}
 		writer = uint32(len(t.writers))
-		t.writers, t.writer[e.stamp.Node] = append(t.writers, e.stamp.Node), writer
+		t.writers, t.writer[e.stamp.Node] = append(t.writers, lwwWriter{node: e.stamp.Node}), writer
 	}
-	*t.entries.Add(lwwKey{id, form}) = lwwCell{e.stamp.packed(), e.change, t.share(e.value), writer, e.gone}
+	k, before := lwwKey{id, form}, t.entries.Len()
+	n := t.entries.AddNumber(k)
+	_, c := t.entries.At(n)
+	if t.entries.Len() == before {
+		t.unchain(c)
+	} else if !f.plain {
+		first := t.ids.Add(id)
+		c.sibling, *first = *first, n
+	}
+	*c = lwwCell{at: e.stamp.packed(), change: e.change, value: t.share(e.value), writer: writer, sibling: c.sibling}
+	if e.gone {
+		c.writer |= goneBit
+	}
+	t.chain(n, c)
+}
+
+// chain has an entry be the last that came of its writer.
+func (t *lwwTable) chain(n uint32, c *lwwCell) {
+	w := &t.writers[c.index()]
+	if c.at < w.top {
+		w.disorder = w.top
+	}
+	w.top = max(w.top, c.at)
+	if c.older = w.newest; c.older != 0 {
+		_, before := t.entries.At(c.older)
+		before.newer = n
+	}
+	w.newest = n
+}
+
+// unchain takes an entry out of those of its writer.
+func (t *lwwTable) unchain(c *lwwCell) {
+	if c.newer == 0 {
+		t.writers[c.index()].newest = c.older
+	} else {
+		_, after := t.entries.At(c.newer)
+		after.older = c.older
+	}
+	if c.older != 0 {
+		_, before := t.entries.At(c.older)
+		before.newer = c.newer
+	}
+}
+
+// newer yields what came of a writer and has a packed stamp later than after, in no order.
+func (t *lwwTable) newer(writer NodeID, after uint64) iter.Seq2[lwwKey, *lwwCell] {
+	return func(yield func(lwwKey, *lwwCell) bool) {
+		i, ok := t.writer[writer]
+		if !ok {
+			return
+		}
+		w := &t.writers[i]
+		for n := w.newest; n != 0; {
+			k, c := t.entries.At(n)
+			n = c.older
+			if c.at > after {
+				if !yield(k, c) {
+					return
+				}
+			} else if after >= w.disorder {
+				return
+			}
+		}
+	}
+}
+
+// since yields what has come after a change, writer by writer, and of each the newest first.
+func (t *lwwTable) since(change uint64) iter.Seq2[lwwKey, *lwwCell] {
+	return func(yield func(lwwKey, *lwwCell) bool) {
+		for i := range t.writers {
+			for n := t.writers[i].newest; n != 0; {
+				k, c := t.entries.At(n)
+				if n = c.older; c.change <= change {
+					break
+				}
+				if !yield(k, c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// with yields the keys that have an id in them.
+func (t *lwwTable) with(id lwwID) iter.Seq2[lwwKey, *lwwCell] {
+	return func(yield func(lwwKey, *lwwCell) bool) {
+		first := t.ids.Find(id)
+		if first == nil {
+			return
+		}
+		for n := *first; n != 0; {
+			k, c := t.entries.At(n)
+			n = c.sibling
+			if !yield(k, c) {
+				return
+			}
+		}
+	}
 }
 
 // share returns a value in memory that others have as well, if they can be found.
