@@ -95,7 +95,7 @@ func (s *seen) shares(id crdt.RoomID, v *room.View) []dashboard.SiteShare {
 	}
 	take(s.status.Node, s.self)
 	for _, p := range s.status.Peers {
-		if r := s.reports[p.Node]; r != nil && p.State == "alive" {
+		if r := s.report(&p); r != nil && p.State == "alive" {
 			take(p.Node, r)
 		}
 	}

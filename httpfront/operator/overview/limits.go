@@ -114,7 +114,7 @@ func spread(over *dashboard.OverNodes, n int) {
 func (s *seen) alive() []*Report {
 	all := []*Report{s.self}
 	for _, p := range s.status.Peers {
-		if r := s.reports[p.Node]; r != nil && p.State == "alive" && r.Boot == p.Boot {
+		if r := s.report(&p); r != nil && p.State == "alive" {
 			all = append(all, r)
 		}
 	}

@@ -208,6 +208,40 @@ func TestANodeThatFails(t *testing.T) {
 	})
 }
 
+// TestReportsFollowStateAndBoot: what a node said of itself counts for as long as the node that said it runs, though nobody
+// has asked since.
+func TestReportsFollowStateAndBoot(t *testing.T) {
+	for name, happens := range map[string]func(p *node.PeerStatus){
+		"it has left":      func(p *node.PeerStatus) { p.State = "left" },
+		"it runs again":    func(p *node.PeerStatus) { p.Boot++ },
+		"it does not run":  func(p *node.PeerStatus) { p.State = "failed" },
+		"nothing happened": func(*node.PeerStatus) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o, here, _ := newMesh()
+				run(t, o)
+				o.Snapshot(time.Now())
+				time.Sleep(time.Minute) // and nobody looks
+				here.change(func() { happens(&here.status.Peers[0]) })
+				status := here.Status()
+				o.looked.Store(time.Now().UnixNano()) // so that nobody is asked
+				s := o.Snapshot(time.Now())
+				p := &status.Peers[0]
+				inUse, held := int64(5), int64(0)
+				if name == "nothing happened" {
+					inUse = 10
+				}
+				if p.Boot == 3 && p.State != "left" {
+					held = 40
+				}
+				is(t, "in use", s.Rooms[0].Rights.InUse, inUse)
+				is(t, "held by the node", s.Nodes[1].Rights.Held.Places, held)
+			})
+		})
+	}
+}
+
 // TestASilentNode does not hold up who looks, and is not said to be in trouble.
 func TestASilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,7 +61,7 @@ func (s *seen) nodes() []dashboard.Node {
 	for _, p := range s.status.Peers {
 		// Nothing is wrong with a node that has only not said anything yet.
 		n := nodeOf(p.Node, &Report{Name: p.Name, Site: p.Site, Boot: p.Boot, Ready: true, Store: "ok", Clock: "ok"})
-		if r := s.reports[p.Node]; r != nil && r.Boot == p.Boot {
+		if r := s.report(&p); r != nil {
 			n = nodeOf(p.Node, r)
 			n.Name, n.Site = p.Name, p.Site
 		}
@@ -97,10 +97,10 @@ func nodeOf(id string, r *Report) dashboard.Node {
 	return n
 }
 
-// rights returns what all nodes have of each room, as far as they have said.
+// rights returns what the nodes that are alive have of each room, as far as they have said.
 func (s *seen) rights() map[string]dashboard.Rights {
 	all := map[string]dashboard.Rights{}
-	for _, r := range s.all() {
+	for _, r := range s.alive() {
 		for i := range r.Rooms {
 			id := r.Rooms[i].Room.String()
 			sum := all[id]
@@ -111,15 +111,13 @@ func (s *seen) rights() map[string]dashboard.Rights {
 	return all
 }
 
-// all returns the reports of all nodes, this one's first.
-func (s *seen) all() []*Report {
-	all := []*Report{s.self}
-	for _, p := range s.status.Peers {
-		if r := s.reports[p.Node]; r != nil {
-			all = append(all, r)
-		}
+// report returns what another node has said of itself since its last start; nil: nothing. What a node that has left
+// had is another one's, which tells of it.
+func (s *seen) report(p *node.PeerStatus) *Report {
+	if r := s.reports[p.Node]; r != nil && r.Boot == p.Boot && p.State != "left" {
+		return r
 	}
-	return all
+	return nil
 }
 
 func add(sum, more *dashboard.Rights) {
