@@ -54,13 +54,6 @@ var decoders = []struct {
 		v, err := DecodeLWWDelta(b)
 		return v.AppendBinary, err
 	}},
-	{"lww", func(b []byte) (func([]byte) ([]byte, error), error) {
-		v, err := DecodeLWW(b, MaxState)
-		if err != nil {
-			return nil, err
-		}
-		return v.AppendBinary, nil
-	}},
 }
 
 // samples returns one honest encoding for each decoder, in its order.
@@ -81,7 +74,7 @@ func samples() [][]byte {
 	return [][]byte{
 		must(rows.Digest().AppendBinary(nil)), must(rows.Delta(nil, 0).AppendBinary(nil)), must(rows.AppendBinary(nil)),
 		must(sums.Digest().AppendBinary(nil)), must(sums.Delta(nil, 0).AppendBinary(nil)), must(sums.AppendBinary(nil)),
-		must(lww.Digest().AppendBinary(nil)), must(lww.Delta(nil, 0).AppendBinary(nil)), must(lww.AppendBinary(nil)),
+		must(lww.Digest().AppendBinary(nil)), must(lww.Delta(nil, 0).AppendBinary(nil)),
 	}
 }
 

@@ -1,12 +1,9 @@
 package crdt
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/hex"
 	"hash/maphash"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/ropeline/ropeline/node/packed"
@@ -273,51 +270,4 @@ func (t *lwwTable) all() iter.Seq2[string, lwwEntry] {
 			}
 		}
 	}
-}
-
-// sorted yields everything, in an order that depends on the keys alone: by their forms, then by
-// their ids. Nothing may be put meanwhile.
-func (t *lwwTable) sorted() iter.Seq2[lwwKey, *lwwCell] {
-	return func(yield func(lwwKey, *lwwCell) bool) {
-		rank := t.ranks()
-		keys := make([]lwwKey, 0, t.len())
-		for k := range t.entries.All() {
-			keys = append(keys, k)
-		}
-		slices.SortFunc(keys, func(a, b lwwKey) int {
-			if a.form != b.form {
-				return rank[a.form] - rank[b.form]
-			}
-			return bytes.Compare(a.id[:], b.id[:])
-		})
-		for _, k := range keys {
-			if !yield(k, t.entries.Find(k)) {
-				return
-			}
-		}
-	}
-}
-
-// ranks returns the place of each form among all, which were numbered as they came.
-func (t *lwwTable) ranks() []int {
-	order := make([]int, len(t.forms))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int { return t.forms[a].compare(t.forms[b]) })
-	rank := make([]int, len(order))
-	for i, form := range order {
-		rank[form] = i
-	}
-	return rank
-}
-
-func (f keyForm) compare(o keyForm) int {
-	if f.plain != o.plain {
-		if f.plain {
-			return -1
-		}
-		return 1
-	}
-	return cmp.Or(strings.Compare(f.head, o.head), strings.Compare(f.tail, o.tail))
 }

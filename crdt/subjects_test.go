@@ -410,7 +410,11 @@ func (r *lwwReplica) detach(o replica) {
 }
 
 func (r *lwwReplica) recode() replica {
-	return &lwwReplica{must(DecodeLWW(must(r.AppendBinary(nil)), MaxState)), r.clock, r.me}
+	stored := new(LWW)
+	for _, p := range r.Parts(0) {
+		must(0, stored.SetPart(p))
+	}
+	return &lwwReplica{stored.Clone(), r.clock, r.me}
 }
 
 func (r *lwwReplica) held() string {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +27,6 @@ const (
 type storing struct {
 	found map[crdt.RoomID][]ticket.Put // what the last start left, of rooms not open yet, or not kept
 	saved uint64                       // how far the facts on disk are, as MapParts has it
-	whole int                          // numbered parts on disk, as wholeFacts reads them
 
 	dropped []durable.Write // deletes what is stored of retired rooms
 	touched []*Room         // may have something to write
@@ -62,13 +60,9 @@ func (s *storing) load(all []durable.Write) (facts map[string][]byte, err error)
 	return facts, nil
 }
 
-// restoreFacts reads the facts that are stored. Earlier versions stored all of them
-// as one piece, cut into numbered parts: those go with the next write.
+// restoreFacts reads the facts that are stored.
 func (c *Core) restoreFacts(stored map[string][]byte) error {
 	s := &c.storing
-	if whole := s.wholeFacts(stored); len(whole) > 0 {
-		return c.replica.RestoreWholeMap(whole)
-	}
 	var parts []crdt.Part
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		parts = append(parts, crdt.Part{Name: name, Value: stored[name]})
@@ -76,14 +70,6 @@ func (c *Core) restoreFacts(stored map[string][]byte) error {
 	err := c.replica.RestoreMap(parts)
 	_, s.saved = c.replica.MapParts(0)
 	return err
-}
-
-// wholeFacts puts numbered parts together; nil: there are none.
-func (s *storing) wholeFacts(stored map[string][]byte) (whole []byte) {
-	for s.whole = 0; stored[strconv.Itoa(s.whole)] != nil; s.whole++ {
-		whole = append(whole, stored[strconv.Itoa(s.whole)]...)
-	}
-	return whole
 }
 
 // takeStored takes up what an earlier start has written. What cannot be read is an
@@ -204,7 +190,6 @@ func (c *Core) factWrites() []durable.Write {
 		s.next = append(s.next, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
 	}
 	if s.waiting = s.waiting[n:]; len(s.waiting) == 0 {
-		s.next = append(s.next, s.dropWhole()...)
 		s.waiting = nil
 	}
 	return s.next
@@ -217,14 +202,6 @@ func (c *Core) changedFacts() ([]crdt.Part, uint64) {
 	parts, at := c.replica.MapParts(c.storing.saved)
 	c.storing.written = c.replica.Written()
 	return parts, at
-}
-
-// dropWhole deletes what wholeFacts reads.
-func (s *storing) dropWhole() (out []durable.Write) {
-	for n := range s.whole {
-		out = append(out, durable.Write{Object: factsObject, Key: strconv.Itoa(n)})
-	}
-	return out
 }
 
 // Written says what became of the batch that Writes returned last: err is nil once
@@ -250,9 +227,6 @@ func (c *Core) Written(err error, now time.Time) []Message {
 	if err != nil {
 		s.renewAt = 0
 		return c.storeFailed(err, now)
-	}
-	if len(s.waiting) == 0 && len(s.next) > 0 {
-		s.whole = 0
 	}
 	if s.next = nil; len(s.waiting) == 0 {
 		s.saved = s.partsAt
@@ -307,7 +281,7 @@ func (c *Core) StoreBack(now time.Time) {
 	s := &c.storing
 	s.failed, s.next, s.waiting = nil, nil, nil
 	if s.renewAt > 0 {
-		s.saved, s.partsAt, s.written, s.whole = s.renewAt, s.renewAt, s.renewWritten, 0
+		s.saved, s.partsAt, s.written = s.renewAt, s.renewAt, s.renewWritten
 		c.replica.Tell(s.written)
 	}
 	for _, r := range c.order {

@@ -1,13 +1,11 @@
 package node
 
 import (
-	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/room"
 )
 
@@ -93,36 +91,6 @@ func TestFactsComeAgainInTheOldStore(t *testing.T) {
 	d.put(c.Writes())
 	c.Written(nil, noon)
 	wantFact(t, storedCore(t, &d), 7, "new")
-}
-
-// TestFactsInOnePiece: a store in which facts are one piece, cut into numbered parts,
-// is read, and has them one by one from the first write on.
-func TestFactsInOnePiece(t *testing.T) {
-	var m crdt.LWW
-	var clock crdt.Clock
-	for n := range 50 {
-		if err := m.Set(fmt.Sprint("fact/", n), []byte("old"), clock.Now(noon, crdt.NodeID{2})); err != nil {
-			t.Fatal(err)
-		}
-	}
-	whole, err := m.AppendBinary(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var d disk
-	d.put([]durable.Write{{Object: factsObject, Key: "0", Value: whole[:100]}, {Object: factsObject, Key: "1", Value: whole[100:]}})
-	c := storedCore(t, &d)
-	wantFact(t, c, 49, "old")
-	d.put(c.Writes())
-	c.Written(nil, noon)
-	for _, w := range d.content() {
-		if w.Key == "0" || w.Key == "1" || bytes.Equal(w.Value, whole[:100]) {
-			t.Errorf("%q is still there", w.Key)
-		}
-	}
-	again := storedCore(t, &d)
-	wantFact(t, again, 0, "old")
-	wantFact(t, again, 49, "old")
 }
 
 // TestANodeThatStartsWritesNoRights: those who wait are known of before the rights of their room are.

@@ -119,16 +119,6 @@ func (r *Replica) RestoreMap(parts []crdt.Part) error {
 	return nil
 }
 
-// RestoreWholeMap is RestoreMap for stores in which the map is one piece.
-func (r *Replica) RestoreWholeMap(state []byte) error {
-	m, err := crdt.DecodeLWW(state, len(state))
-	if err != nil {
-		return fmt.Errorf("restore: %w", err)
-	}
-	r.mergeMap(m)
-	return nil
-}
-
 // mergeMap takes over writes of an earlier start. Their stamps were believed
 // once. Were the clock behind them now, our next writes would lose against our
 // own last ones.

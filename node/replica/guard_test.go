@@ -2,6 +2,7 @@ package replica
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -17,7 +18,8 @@ func (m *mesh) state(x *member) string {
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	return string(s)
+	parts, _ := x.MapParts(0)
+	return fmt.Sprintf("%s%q", s, parts)
 }
 
 // forge returns a push with one row piece that raises active in a room.

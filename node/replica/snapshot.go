@@ -10,14 +10,15 @@ import (
 )
 
 // snapshotVersion is the first byte of a snapshot.
-const snapshotVersion = 1
+const snapshotVersion = 2
 
 var errSnapshot = errors.New("malformed snapshot")
 
-// AppendSnapshot appends the whole state, to be kept in the data directory.
+// AppendSnapshot appends all that is counted, to be kept in the data directory. The last-writer map is not
+// in it: its parts are stored as they change, and it is large.
 func (r *Replica) AppendSnapshot(dst []byte) ([]byte, error) {
 	dst = append(dst, snapshotVersion)
-	for _, state := range []interface{ AppendBinary([]byte) ([]byte, error) }{&r.rows, &r.sums, &r.lww} {
+	for _, state := range []interface{ AppendBinary([]byte) ([]byte, error) }{&r.rows, &r.sums} {
 		var err error
 		if dst, err = appendPartBy(dst, state.AppendBinary); err != nil {
 			return nil, fmt.Errorf("snapshot: %w", err)
@@ -48,7 +49,7 @@ func (r *Replica) Restore(state []byte, now time.Time) error {
 	if len(state) == 0 || state[0] != snapshotVersion {
 		return fmt.Errorf("restore: no snapshot of version %d: %w", snapshotVersion, errSnapshot)
 	}
-	var bodies [3][]byte
+	var bodies [2][]byte
 	rest := state[1:]
 	for i := range bodies {
 		var err error
@@ -58,8 +59,7 @@ func (r *Replica) Restore(state []byte, now time.Time) error {
 	}
 	rows, errRows := crdt.DecodeRows(bodies[0], len(state))
 	sums, errSums := crdt.DecodeSummaries(bodies[1], len(state))
-	lww, errLWW := crdt.DecodeLWW(bodies[2], len(state))
-	if err := errors.Join(errRows, errSums, errLWW); err != nil {
+	if err := errors.Join(errRows, errSums); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
 	for owner := range rows.Owners() {
@@ -69,7 +69,6 @@ func (r *Replica) Restore(state []byte, now time.Time) error {
 	}
 	r.rows.Merge(rows)
 	r.sums.Merge(sums)
-	r.mergeMap(lww)
 	r.rows.Expire(now, r.cfg.Retention)
 	r.sums.Expire(now, r.cfg.Retention)
 	r.open(now)
