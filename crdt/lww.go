@@ -74,6 +74,9 @@ func (e *lwwEntry) bytes() []byte {
 // everything.
 type LWWDigest map[NodeID]uint64
 
+// Holds reports whether a digest has every write of a node up to a stamp of its.
+func (d LWWDigest) Holds(up Stamp) bool { return d[up.Node] >= up.packed() }
+
 // LWWDelta is a set of writes.
 type LWWDelta struct {
 	Pieces []LWWPiece

@@ -298,7 +298,7 @@ func (c *Core) Ready() bool { return c.open.Load() }
 // Tick does what is due and returns what shall be sent. It is called some twenty
 // times a second.
 func (c *Core) Tick(now time.Time) []Message {
-	out := c.replicate(c.replica.Tick(now))
+	out := append(c.replicate(c.replica.Tick(now)), c.sendSpreads(now)...)
 	if !c.open.Load() {
 		out = append(out, c.askForReceipts(now)...)
 		if !c.replica.Ready() || !c.answered(now) || c.Conflict() != nil {

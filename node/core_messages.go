@@ -34,7 +34,7 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 				r.hasNews()
 			}
 		}
-		return c.replicate(out), err
+		return append(c.replicate(out), c.sendSpreads(now)...), err
 	case kindVisits:
 		return c.takeVisits(from, payload, now)
 	case kindVisitsAck:

@@ -35,10 +35,11 @@ type storing struct {
 	next    []durable.Write // the facts of that batch
 	waiting []crdt.Part     // facts for the batches after it
 	partsAt uint64          // how far the facts on disk are once none waits
-	written uint64          // the same, of those that this node has written
+	holds   crdt.LWWDigest  // what is on disk then, as replica.Unkept has it
 
-	renewAt, renewWritten uint64 // the same two, of the facts that Stored has returned since a write failed; 0: it was not asked
-	failed                error  // a write failed, and no new store has come; nil: all is well
+	renewAt    uint64         // partsAt of the facts that Stored has returned since a write failed; 0: it was not asked
+	renewHolds crdt.LWWDigest // and what is on disk then
+	failed     error          // a write failed, and no new store has come; nil: all is well
 }
 
 // load takes what an earlier start has written, and returns the facts of that, by the
@@ -84,7 +85,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	if err := c.restoreFacts(facts); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
-	c.replica.Tell(c.replica.Written())
+	c.replica.Keep(c.replica.Unkept())
 	c.facts.update()
 	c.facts.begun = false // what the facts say beyond that is heeded once rooms are open
 	rooms := map[crdt.RoomID]*Room{}
@@ -179,7 +180,7 @@ func (c *Core) factWrites() []durable.Write {
 	if len(s.waiting) == 0 {
 		if s.waiting, s.partsAt = c.changedFacts(); len(s.waiting) == 0 {
 			s.saved = s.partsAt
-			c.replica.Tell(s.written)
+			c.replica.Keep(s.holds)
 			return nil
 		}
 	}
@@ -200,7 +201,7 @@ func (c *Core) factWrites() []durable.Write {
 // What is on disk is nowhere kept beside the map itself: it would take as much again.
 func (c *Core) changedFacts() ([]crdt.Part, uint64) {
 	parts, at := c.replica.MapParts(c.storing.saved)
-	c.storing.written = c.replica.Written()
+	c.storing.holds = c.replica.Unkept()
 	return parts, at
 }
 
@@ -230,13 +231,13 @@ func (c *Core) Written(err error, now time.Time) []Message {
 	}
 	if s.next = nil; len(s.waiting) == 0 {
 		s.saved = s.partsAt
-		c.replica.Tell(s.written)
+		c.replica.Keep(s.holds)
 	}
 	var out []Message
 	for _, r := range rooms {
 		out = append(out, r.confirmed(now)...)
 	}
-	return out
+	return append(out, c.sendSpreads(now)...)
 }
 
 // Given returns how many tickets requests were given here since the start.
@@ -267,7 +268,7 @@ func (c *Core) Stored() []durable.Write {
 	}
 	var parts []crdt.Part
 	parts, s.renewAt = c.replica.MapParts(0)
-	s.renewWritten = c.replica.Written()
+	s.renewHolds = c.replica.Unkept()
 	for _, p := range parts {
 		out = append(out, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
 	}
@@ -281,8 +282,8 @@ func (c *Core) StoreBack(now time.Time) {
 	s := &c.storing
 	s.failed, s.next, s.waiting = nil, nil, nil
 	if s.renewAt > 0 {
-		s.saved, s.partsAt, s.written = s.renewAt, s.renewAt, s.renewWritten
-		c.replica.Tell(s.written)
+		s.saved, s.partsAt, s.holds = s.renewAt, s.renewAt, s.renewHolds
+		c.replica.Keep(s.holds)
 	}
 	for _, r := range c.order {
 		r.mu.Lock()

@@ -51,11 +51,6 @@ func (r *Replica) Knows(writer crdt.NodeID, written uint64) bool {
 	return r.lww.NewestOf(writer) >= written
 }
 
-// Tell has others be told of what this node has written up to a number from Written, and
-// of nothing after it: what is on disk. Until it is called for the first time they are told
-// of everything.
-func (r *Replica) Tell(written uint64) { r.lww.Withhold(r.cfg.Self.Node, written) }
-
 // Take takes one write of another node that a third one has passed on, out of turn: what else
 // that node has written may be missing. It returns false if it is no news, or not to be believed.
 func (r *Replica) Take(key string, value []byte, at crdt.Stamp, now time.Time) bool {
@@ -67,7 +62,7 @@ func (r *Replica) Take(key string, value []byte, at crdt.Stamp, now time.Time) b
 	return err == nil
 }
 
-// Tellable reports whether a write is on disk as far as Tell has said, if it is this node's own.
+// Tellable reports whether a write is on disk as far as Keep has said, if it is this node's own.
 func (r *Replica) Tellable(at crdt.Stamp) bool { return r.lww.Tellable(at) }
 
 // HoldsUpTo reports whether all that a node has written into the last-writer map up to a

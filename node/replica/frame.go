@@ -9,7 +9,7 @@ import (
 )
 
 // frameVersion is the first byte of every message.
-const frameVersion = 1
+const frameVersion = 2
 
 type frameType byte
 
@@ -17,6 +17,9 @@ const (
 	push   frameType = iota + 1 // news, and acknowledgements of news
 	pull                        // digests: send me what I lack
 	answer                      // what the sender of a pull lacked
+	tell                        // what the sender wrote: say when it is on your disk
+	survey                      // say what is on your disk
+	kept                        // what is on the sender's disk
 )
 
 func (t frameType) String() string {
@@ -27,6 +30,12 @@ func (t frameType) String() string {
 		return "pull"
 	case answer:
 		return "answer"
+	case tell:
+		return "tell"
+	case survey:
+		return "survey"
+	case kept:
+		return "kept"
 	}
 	return fmt.Sprintf("type %d", byte(t))
 }
@@ -40,7 +49,7 @@ const (
 
 // frame is one message. In a push the digests acknowledge and name only what
 // was received lately; in a pull they are complete. Its encoding is three bytes
-// and then six parts, each behind its length.
+// and then seven parts, each behind its length.
 type frame struct {
 	kind  frameType
 	flags byte
@@ -48,17 +57,18 @@ type frame struct {
 	haveRows crdt.RowDigest
 	haveSums crdt.SummaryDigest
 	haveLWW  crdt.LWWDigest
+	haveKept crdt.LWWDigest // on disk: of the sender; in a tell, what the receiver is to have there
 	rows     crdt.RowDelta
 	sums     crdt.SummaryDelta
 	lww      crdt.LWWDelta
 
-	encoded [6][]byte // of parts, as far as known
+	encoded [7][]byte // of parts, as far as known
 }
 
 // Parts of a frame that are encoded before the others.
 const (
-	rowsPart = 3
-	sumsPart = 4
+	rowsPart = 4
+	sumsPart = 5
 )
 
 // keep encodes a part that does not change any more, and returns its size.
@@ -77,7 +87,7 @@ var errFrame = errors.New("malformed message")
 
 // empty reports whether the frame says nothing.
 func (f *frame) empty() bool {
-	return len(f.haveRows)+len(f.haveSums)+len(f.haveLWW) == 0 && f.rows.Empty() && f.sums.Empty() && f.lww.Empty()
+	return len(f.haveRows)+len(f.haveSums)+len(f.haveLWW)+len(f.haveKept) == 0 && f.rows.Empty() && f.sums.Empty() && f.lww.Empty()
 }
 
 // encode panics when a part does not encode: all parts are our own. A part that says
@@ -87,9 +97,10 @@ func (f *frame) encode() []byte {
 	encode(&all[0], len(f.haveRows) == 0, f.haveRows.AppendBinary)
 	encode(&all[1], len(f.haveSums) == 0, f.haveSums.AppendBinary)
 	encode(&all[2], len(f.haveLWW) == 0, f.haveLWW.AppendBinary)
+	encode(&all[3], len(f.haveKept) == 0, f.haveKept.AppendBinary)
 	encode(&all[rowsPart], f.rows.Empty(), f.rows.AppendBinary)
 	encode(&all[sumsPart], f.sums.Empty(), f.sums.AppendBinary)
-	encode(&all[5], f.lww.Empty(), f.lww.AppendBinary)
+	encode(&all[6], f.lww.Empty(), f.lww.AppendBinary)
 	size := 3
 	for _, body := range all {
 		size += binary.MaxVarintLen32 + len(body)
@@ -134,7 +145,7 @@ func decodeFrame(data []byte, limit int) (*frame, error) {
 		return nil, fmt.Errorf("version %d, want %d: %w", data[0], frameVersion, errFrame)
 	}
 	f := &frame{kind: frameType(data[1]), flags: data[2]}
-	if f.kind < push || f.kind > answer {
+	if f.kind < push || f.kind > kept {
 		return nil, fmt.Errorf("%v: %w", f.kind, errFrame)
 	}
 	rest := data[3:]
@@ -142,6 +153,7 @@ func decodeFrame(data []byte, limit int) (*frame, error) {
 		func(b []byte) (err error) { f.haveRows, err = crdt.DecodeRowDigest(b); return err },
 		func(b []byte) (err error) { f.haveSums, err = crdt.DecodeSummaryDigest(b); return err },
 		func(b []byte) (err error) { f.haveLWW, err = crdt.DecodeLWWDigest(b); return err },
+		func(b []byte) (err error) { f.haveKept, err = crdt.DecodeLWWDigest(b); return err },
 		func(b []byte) (err error) { f.rows, err = crdt.DecodeRowDelta(b); return err },
 		func(b []byte) (err error) { f.sums, err = crdt.DecodeSummaryDelta(b); return err },
 		func(b []byte) (err error) { f.lww, err = crdt.DecodeLWWDelta(b); return err },

@@ -73,9 +73,9 @@ func (t *track[K, V]) sending(k K, v V, now time.Time) {
 
 // put sets an entry of a map that is made when it is first needed: most links of
 // a large mesh never carry anything.
-func put[K comparable, V any](m *map[K]V, k K, v V) {
+func put[M ~map[K]V, K comparable, V any](m *M, k K, v V) {
 	if *m == nil {
-		*m = make(map[K]V)
+		*m = make(M)
 	}
 	(*m)[k] = v
 }
@@ -116,6 +116,7 @@ func (r *Replica) SetPeers(peers []Peer, now time.Time) {
 	r.findRelays()
 	maps.DeleteFunc(r.links, func(_ crdt.NodeID, l *link) bool { return !r.wanted(l) && now.Sub(l.heard) > heardFor })
 	r.order = nil
+	r.forgetKeepers()
 	r.fill.begin(now)
 	r.checkReady(now)
 }

@@ -52,6 +52,10 @@ func (r *Replica) Receive(from Peer, payload []byte, now time.Time) ([]Message, 
 	case answer:
 		l.answered = f.flags&flagMore == 0
 		return r.filled(l, f, progress, now), err
+	case tell, survey:
+		r.asked(l, f)
+	case kept:
+		r.tookKept(l, f)
 	}
 	return nil, err
 }
@@ -105,7 +109,9 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 		}
 	}
 	for _, p := range f.lww.Pieces {
-		put(&l.oweLWW, p.Writer, struct{}{})
+		if f.kind != tell { // which is acknowledged once it is on disk
+			put(&l.oweLWW, p.Writer, struct{}{})
+		}
 		if len(p.Writes) > 0 {
 			r.mapChanges++
 		}
@@ -200,7 +206,7 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 func (r *Replica) pulled(l *link, f *frame, now time.Time) []Message {
 	var out []Message
 	if a := r.answerTo(l, f); !a.empty() || f.flags&flagFill != 0 {
-		out = append(out, r.message(l, a))
+		out = append(out, r.message(l.peer.ID, a))
 	}
 	if f.flags&flagEcho == 0 && r.lacks(l, f, now) {
 		out = append(out, r.pullFrom(l, flagEcho, now))

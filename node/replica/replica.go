@@ -78,7 +78,7 @@ type summaryRead struct {
 
 // Stats are counts since New. The maps are the caller's.
 type Stats struct {
-	MessagesOut, BytesOut map[string]uint64 // by message type: push, pull, answer
+	MessagesOut, BytesOut map[string]uint64 // by message type: push, pull, answer, tell, survey, kept
 	MessagesIn            uint64
 	Refused               map[string]uint64 // by reason
 	Gaps                  uint64            // pieces that arrived with a hole before them
@@ -104,6 +104,7 @@ type Replica struct {
 	fill   filling
 	timers timers
 	lead   leading
+	spread spreading
 
 	changed  map[crdt.RoomID]struct{} // rooms of what was taken in from others
 	conflict *crdt.Incarnation

@@ -14,7 +14,7 @@ const (
 	// minMessage is the smallest limit that leaves room for any one change.
 	minMessage = crdt.MaxValue + 16<<10
 	// overhead is what a frame takes besides its deltas and digests.
-	overhead = 3 + 6*5
+	overhead = 3 + 7*5
 	// skip in a digest asks not to be sent a row: it is our own, or its owner
 	// speaks for itself.
 	skip = 1 << 62
@@ -103,13 +103,13 @@ func (r *Replica) appendPush(out []Message, l *link, news bool, now time.Time) [
 	if f.empty() {
 		return out
 	}
-	return append(out, r.message(l, f))
+	return append(out, r.message(l.peer.ID, f))
 }
 
 // haveSize bounds the digests of a frame, which are encoded only later.
 func haveSize(f *frame) int {
 	const row, sum, lww = 40, 60, 40
-	size := len(f.haveRows)*row + len(f.haveLWW)*lww
+	size := len(f.haveRows)*row + (len(f.haveLWW)+len(f.haveKept))*lww
 	for site := range f.haveSums {
 		size += sum + len(site)
 	}
@@ -343,7 +343,7 @@ func (r *Replica) pullFrom(l *link, flags byte, now time.Time) Message {
 			}
 		}
 	}
-	return r.message(l, f)
+	return r.message(l.peer.ID, f)
 }
 
 // answerTo returns what the sender of a pull lacks and would take from us.
@@ -396,11 +396,11 @@ func ahead[K comparable, V any](a, b map[K]V, compare func(a, b V) int) bool {
 }
 
 // message wraps a frame up and counts it. Frames of one type replace each other.
-func (r *Replica) message(l *link, f *frame) Message {
+func (r *Replica) message(to crdt.NodeID, f *frame) Message {
 	if r.fill.done {
 		f.flags |= flagReady
 	}
-	m := Message{To: l.peer.ID, Slot: uint64(f.kind), Payload: f.encode()}
+	m := Message{To: to, Slot: uint64(f.kind), Payload: f.encode()}
 	r.stats.MessagesOut[f.kind.String()]++
 	r.stats.BytesOut[f.kind.String()] += uint64(len(m.Payload))
 	return m

@@ -1,0 +1,83 @@
+package node
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+)
+
+// What an operator does at one node, on the disks of the others. It is answered once all
+// nodes in reach have it there: then neither a crash nor a lost disk undoes it, and whoever
+// asks another node next reads it.
+
+// spreadPatience is how long an operator waits for the nodes in reach. The answer names those
+// that have not confirmed by then.
+const spreadPatience = 2 * time.Second
+
+// Act is what an operator has done at this node.
+type Act struct {
+	told    uint64 // as Told has it
+	written uint64 // as replica.Written has it
+}
+
+// Do has an operator do something, and tells all members of it at once.
+func (c *Core) Do(do func(c *Core, now time.Time) error, now time.Time) (Act, error) {
+	since := c.replica.Written()
+	if err := do(c, now); err != nil {
+		return Act{}, err
+	}
+	c.replica.Spread(since, now)
+	return Act{told: c.Told(), written: c.replica.Written()}, nil
+}
+
+// NotYetAt returns, in order, the nodes that exist and have not said that an act is on
+// their disks, and whether some of them are in reach.
+func (c *Core) NotYetAt(a Act) (nodes []crdt.NodeID, inReach bool) {
+	for id := range c.existing() {
+		if !c.replica.KeepsWritten(id, a.written) {
+			nodes = append(nodes, id)
+			_, member := c.peers.Find(id)
+			inReach = inReach || member
+		}
+	}
+	slices.SortFunc(nodes, compareNodes)
+	return nodes, inReach
+}
+
+// Settled reports whether all nodes that exist have on their disks all that a node has
+// written into the last-writer map up to a stamp, this one included. What other members have
+// there is known as of the last answer to replica.Survey, or of an act.
+func (c *Core) Settled(at crdt.Stamp) bool {
+	for id := range c.existing() {
+		if !c.replica.Keeps(id, at) {
+			return false
+		}
+	}
+	return true
+}
+
+// existing returns all nodes that may come to speak in the mesh: those that may own rights
+// and have neither left nor been declared dead, be they in reach or not, all members, and
+// this node.
+func (c *Core) existing() map[crdt.NodeID]struct{} {
+	all := map[crdt.NodeID]struct{}{c.self.Node: {}}
+	for id := range c.facts.sites {
+		all[id] = struct{}{}
+	}
+	for _, p := range c.peers {
+		all[p.ID] = struct{}{}
+	}
+	maps.DeleteFunc(all, func(id crdt.NodeID, _ struct{}) bool { return c.facts.gone(id) })
+	return all
+}
+
+// sendSpreads tells others what of the last-writer map is to be on their disks and what is
+// on this one. Who hears that may ask here next, so this node goes by it before.
+func (c *Core) sendSpreads(now time.Time) []Message {
+	if c.replica.Answers() && c.open.Load() {
+		c.heedFacts(now)
+	}
+	return c.replicate(c.replica.Spreads(now))
+}

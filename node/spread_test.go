@@ -1,0 +1,174 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+// act has an operator do something at a node, and waits as Node does until it is answered. It
+// returns who does not have it on disk by then.
+func (w *world) act(m *machine, do func(c *Core, now time.Time) error) (late []crdt.NodeID) {
+	w.t.Helper()
+	a, err := m.core.Do(do, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.post(m, nil)
+	for end := w.now.Add(spreadPatience); w.now.Before(end); w.run(10 * time.Millisecond) {
+		var waits bool
+		if late, waits = m.core.NotYetAt(a); m.core.Noted(a.told) && !waits {
+			return late
+		}
+	}
+	if !m.core.Noted(a.told) {
+		w.t.Fatal("it is not on the disk of the node that was asked")
+	}
+	return late
+}
+
+// change is act for a change of a room.
+func (w *world) change(m *machine, id crdt.RoomID, change func(*catalog.Room)) []crdt.NodeID {
+	w.t.Helper()
+	return w.act(m, func(c *Core, now time.Time) error {
+		return c.Edit(func(cat *catalog.Catalog) ([]catalog.Write, error) {
+			is := cat.Room(id).Clone()
+			change(is)
+			return catalog.Writes(cat.Room(id), is), nil
+		}, now)
+	})
+}
+
+// TestPairsOfChangesByTurns has one operator change two fields of a room, each at another node and
+// the second at once when the first is answered: whoever is asked next shows both.
+func TestPairsOfChangesByTurns(t *testing.T) {
+	for _, sites := range [][]string{{"a", "a"}, {"a", "b"}, {"a", "a", "b", "b"}} {
+		t.Run(fmt.Sprint(sites), func(t *testing.T) {
+			w := newCatalogWorld(t, escrowSettings(50), sites...)
+			w.delay = 40 * time.Millisecond
+			for _, m := range w.nodes {
+				m.disk.delay = 30 * time.Millisecond
+			}
+			lost := 0
+			for i := range 200 {
+				x, y, z := w.nodes[i%len(sites)], w.nodes[(i+1)%len(sites)], w.nodes[(i+2)%len(sites)]
+				if late := w.change(x, roomID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 100 + i }); len(late) > 0 {
+					t.Fatalf("change %d: not yet at %v, and all nodes are well", i, late)
+				}
+				w.change(y, roomID, func(r *catalog.Room) { r.Settings.NewUsersPerMinute = 1000 + i })
+				is := z.core.Catalog().Room(roomID).Settings
+				if is.TotalActiveUsers != 100+i || is.NewUsersPerMinute != 1000+i {
+					lost++
+				}
+			}
+			if lost > 0 {
+				t.Errorf("%d of 200 pairs do not show at the node that was asked next", lost)
+			}
+		})
+	}
+}
+
+// onDisk reports whether a machine would find a key again after a crash.
+func (m *machine) onDisk(key string) bool {
+	return m.disk.keys[[2]string{factsObject, "w/" + key}] != nil
+}
+
+// TestAnAnswerIsOnOtherDisks makes a thousand changes at three nodes whose network and disks are
+// bad, and has nodes lose their disks just after they have answered. Whoever an answer does not
+// name has the change on its disk.
+func TestAnAnswerIsOnOtherDisks(t *testing.T) {
+	w := newCatalogWorld(t, escrowSettings(50), "a", "a", "b")
+	w.lose = func(letter) bool { return w.rng.IntN(4) == 0 }
+	var sure []string
+	named := 0
+	for i := range 1000 {
+		key, n := fmt.Sprintf("test/%d", i), w.rng.IntN(len(w.nodes))
+		x := w.nodes[n]
+		for _, m := range w.nodes {
+			m.disk.delay = time.Duration(w.rng.IntN(60)) * time.Millisecond
+		}
+		stuck := w.nodes[(n+1)%len(w.nodes)]
+		if i%40 == 20 {
+			stuck.disk.delay = 3 * time.Second
+		}
+		late := w.act(x, func(c *Core, now time.Time) error { return c.replica.Set(key, []byte("v"), now) })
+		for _, m := range w.nodes {
+			if !slices.Contains(late, m.id) && !m.onDisk(key) {
+				t.Fatalf("change %d at %s is answered, names %v, and is not on the disk of %s", i, x.id, late, m.id)
+			}
+		}
+		if len(late) > 0 {
+			named++
+		}
+		if len(late) < len(w.nodes)-1 {
+			sure = append(sure, key)
+		}
+		if i%100 == 99 {
+			w.replace(x, byte(10+i/100))
+		}
+	}
+	w.lose = nil
+	w.run(20 * time.Second)
+	for _, m := range w.nodes {
+		for _, key := range sure {
+			if _, _, ok := m.core.replica.Get(key); !ok {
+				t.Fatalf("%s does not know %s, which was answered as being on a second disk", m.id, key)
+			}
+		}
+	}
+	if named == 0 || len(sure) < 900 {
+		t.Errorf("%d answers named a node, and %d of 1000 were on a second disk; want some, and nearly all", named, len(sure))
+	}
+}
+
+// replace kills a node, deletes its disk, and starts another one in its place. The operator
+// declares it dead.
+func (w *world) replace(m *machine, id byte) {
+	w.t.Helper()
+	w.kill(m)
+	dead := m.id
+	*m = machine{id: crdt.NodeID{id, 0xbb}, site: m.site}
+	w.start(m, escrowSettings(50))
+	for !m.core.Ready() {
+		w.run(100 * time.Millisecond)
+	}
+	w.members()
+	for _, o := range w.nodes {
+		if o != m {
+			if err := o.core.DeclareDead(dead, w.now); err != nil {
+				w.t.Fatal(err)
+			}
+			break
+		}
+	}
+	w.run(5 * time.Second)
+}
+
+// TestSettledIsOnAllDisks says that something may be forgotten once all nodes that exist have it,
+// be they in reach or not.
+func TestSettledIsOnAllDisks(t *testing.T) {
+	w := newCatalogWorld(t, escrowSettings(50), "a", "a", "b")
+	x, away := w.nodes[0], w.nodes[2]
+	w.kill(away)
+	if err := x.core.replica.Set("test/x", []byte("v"), w.now); err != nil {
+		t.Fatal(err)
+	}
+	_, at, _ := x.core.replica.Get("test/x")
+	settled := func() bool {
+		x.core.replica.Survey()
+		w.run(5 * time.Second)
+		return x.core.Settled(at)
+	}
+	if settled() {
+		t.Error("it is settled, and a node that exists has never heard of it")
+	}
+	w.start(away, escrowSettings(50))
+	w.run(5 * time.Second)
+	if !settled() {
+		t.Error("all nodes have had it on disk for seconds, and it is not settled")
+	}
+}
