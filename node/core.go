@@ -331,6 +331,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out = append(out, c.tickLimits(now)...)
 	out = append(out, c.tellOwners()...)
 	out = append(out, c.handOver(now)...)
+	out = append(out, c.takePastOver(now)...)
 	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now

@@ -77,6 +77,10 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeOffer(from, payload, now)
 	case kindAgreed:
 		return c.takeAgreed(from, payload, now)
+	case kindPast:
+		return c.takePast(from, payload, now)
+	case kindPastTaken:
+		return c.takePastTaken(from, payload, now)
 	case kindKnown:
 		return c.takeKnown(from, payload)
 	case kindKept:

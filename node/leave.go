@@ -203,6 +203,10 @@ func (c *Core) handOver(now time.Time) (out []Message) {
 	if done && now.Sub(c.leave.told) >= toldFor && !c.leave.kept {
 		out = append(out, c.askKeepers(now)...)
 	}
+	if done {
+		pieces, passed := c.passPast(now)
+		out, done = append(out, pieces...), passed
+	}
 	c.leave.done = done && now.Sub(c.leave.told) >= toldFor && c.leave.kept
 	return out
 }

@@ -51,6 +51,8 @@ const (
 	kindHandover   = 18 // from a node that leaves to its heir
 	kindHeir       = 19 // would you be the heir? from a node that is to leave
 	kindAgreed     = 20
+	kindPast       = 21 // a piece of what a node has recorded that has left
+	kindPastTaken  = 22
 	kindKnown      = 23 // do you know all this? from a node that leaves
 	kindKept       = 24
 	kindInquiry    = 25 // what have you got from this node? from one that has started

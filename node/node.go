@@ -179,6 +179,9 @@ func New(cfg Config) (_ *Node, err error) {
 // Close gives the store of a node back that is never run.
 func (n *Node) Close() error { return n.journal.store.Close() }
 
+// ID returns which node this is. Any goroutine may call it.
+func (n *Node) ID() crdt.NodeID { return n.core.self.Node }
+
 // Now returns the time that this node lives by: the wall clock when it was made, and
 // since then the monotonic clock. Who asks the node about a pass, and who compares
 // its clock with others', reads this one. Any goroutine may call it.
@@ -279,7 +282,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	saver.close()
 	n.core.CloseHistory(n.Now())
 	past.keep(n.core.TakeHistory())
-	past.close()
+	past.close(n.core.PastPassed())
 	wg.Wait()
 	return errors.Join(err, closed)
 }

@@ -80,6 +80,10 @@ func (n *Node) Leave(ctx context.Context) error {
 		}
 		return fmt.Errorf("rights are on their way to an heir: %w", err)
 	}
+	lost := false
+	if err := n.tell(ctx, func(c *Core, _ time.Time) error { lost = c.PastLost(); return nil }); err == nil && lost {
+		n.log.Warn("no other node has taken over what happened in rooms at this one: analytics lack it until a node starts in this data directory", "patience", pastPatience)
+	}
 	return nil
 }
 
@@ -124,14 +128,13 @@ func (n *Node) Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.
 // or if it follows no catalog. It is for reading. Any goroutine may call it.
 func (n *Node) Catalog() *catalog.Catalog { return n.core.Catalog() }
 
-// History returns what this node has seen of a room and done in it, as Core.History does.
-// Any goroutine may call it, while Run runs.
-func (n *Node) History(ctx context.Context, id crdt.RoomID, from, to time.Time) (s history.Series, err error) {
+// History answers a question about a room's past, as Core.History does. Any goroutine may call it, while Run runs.
+func (n *Node) History(ctx context.Context, q history.Question) (a history.Answer, err error) {
 	err = n.tell(ctx, func(c *Core, _ time.Time) (err error) {
-		s, err = c.History(id, from, to)
+		a, err = c.History(q)
 		return err
 	})
-	return s, err
+	return a, err
 }
 
 // note has the loop do something and returns once what it tells the mesh is on disk, or that

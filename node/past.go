@@ -17,6 +17,10 @@ type past struct {
 	looked   time.Time         // when all rooms were looked at
 	closed   [][]byte          // minutes that were closed and that nobody has taken
 
+	passing passing
+	taking  taking
+	taken   map[crdt.NodeID]time.Time // whose past this node has taken over, and when
+
 	bytes, refused atomic.Uint64 // as Status has it
 }
 
@@ -73,6 +77,7 @@ func (c *Core) tickPast(now time.Time) {
 	}
 	p.refused.Store(p.recorder.Refused())
 	if len(p.closed) > minutes {
+		c.forgetTaken(now)
 		c.forgetPast()
 	}
 }
@@ -158,13 +163,15 @@ func (c *Core) RestoreHistory(frame []byte) error {
 	return nil
 }
 
-// History returns what this node has seen of a room and done in it, minute by minute, from
-// one moment to another, a day at most.
-func (c *Core) History(id crdt.RoomID, from, to time.Time) (history.Series, error) {
+// History returns what this node, and nodes that have left to it, have seen of a room and done in it, minute by minute,
+// from one moment to another, a day at most.
+func (c *Core) History(q history.Question) (a history.Answer, err error) {
 	if c.past.recorder == nil {
-		return nil, nil
+		return history.Answer{}, nil
 	}
-	return c.past.recorder.Read(id, from, to)
+	a.Series, err = c.past.recorder.Read(q.Room, q.From, q.To)
+	a.For = c.answersForPast()
+	return a, err
 }
 
 // noteEnded returns what rights tell of sessions that end; nil where that is not kept. They

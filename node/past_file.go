@@ -23,7 +23,7 @@ import (
 const (
 	pastDir    = "history"
 	pastFrames = 60       // in a file
-	pastFiles  = 26       // a day and what a few restarts add; the oldest goes
+	pastFiles  = 40       // a day, and what restarts and nodes that have left add; the oldest goes
 	pastBytes  = 64 << 20 // in all files; the same
 	pastQueue  = 16       // minutes that wait for the disk; what is more is lost
 
@@ -42,6 +42,7 @@ type pastFile struct {
 	frames int        // in it
 	failed bool       // which was told
 	lost   bool       // there is no directory: nothing is kept
+	passed bool       // another node has all: nothing is to be left
 }
 
 // pastPart is one file.
@@ -169,8 +170,12 @@ func (p *pastFile) keep(frames [][]byte) {
 	}
 }
 
-// close ends run, once all is written.
-func (p *pastFile) close() { close(p.next) }
+// close ends run, once all is written. What another node has is removed: a new node that starts in this directory
+// would tell it once more.
+func (p *pastFile) close(passed bool) {
+	p.passed = passed
+	close(p.next)
+}
 
 // run writes what keep was given until close.
 func (p *pastFile) run() {
@@ -191,6 +196,9 @@ func (p *pastFile) run() {
 		p.out.Close()
 	}
 	if p.root != nil {
+		if p.passed {
+			p.remove(len(p.files))
+		}
 		p.root.Close()
 	}
 }
@@ -230,11 +238,18 @@ func (p *pastFile) begin() {
 	}
 	p.files, p.frames = append(p.files, next), 0
 	for p.tooMany() {
-		if err := p.root.Remove(p.files[0].name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			p.log.Warn("an old file of history cannot be removed", "file", p.files[0].name(), "error", err)
-		}
-		p.files = p.files[1:]
+		p.remove(1)
 	}
+}
+
+// remove removes the n oldest files.
+func (p *pastFile) remove(n int) {
+	for _, f := range p.files[:n] {
+		if err := p.root.Remove(f.name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.log.Warn("an old file of history cannot be removed", "file", f.name(), "error", err)
+		}
+	}
+	p.files = p.files[n:]
 }
 
 func (p *pastFile) tooMany() bool {

@@ -43,7 +43,7 @@ func (p *pastIn) write(frames ...string) {
 			p.t.Error(err)
 		}
 	}
-	p.file.close()
+	p.file.close(false)
 	p.file.run()
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropeline/ropeline/node/history"
 )
 
 // TestNodeRemembersOverAStart: what a node has seen and done is there after a start, with
@@ -29,11 +31,11 @@ func TestNodeRemembersOverAStart(t *testing.T) {
 
 		n, stop = startNode(t, dir, 0, nil)
 		time.Sleep(time.Second)
-		s, err := n.History(t.Context(), roomID, begin.Add(-time.Minute), time.Now().Add(time.Minute))
+		s, err := n.History(t.Context(), history.Question{Room: roomID, From: begin.Add(-time.Minute), To: time.Now().Add(time.Minute)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		points, err := s.Steps(time.Hour)
+		points, err := s.Series.Steps(time.Hour)
 		if err != nil || len(points) != 1 {
 			t.Fatalf("%d steps, %v", len(points), err)
 		}

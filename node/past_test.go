@@ -22,16 +22,19 @@ func newRememberingWorld(t *testing.T, s room.Settings, sites ...string) *world 
 // past returns what all nodes together remember of the last minutes, closed.
 func (w *world) past(last time.Duration) history.Point {
 	w.t.Helper()
-	var all []history.Series
+	all := map[crdt.NodeID]history.Answer{}
 	for _, m := range w.nodes {
+		if m.core == nil {
+			continue
+		}
 		m.core.CloseHistory(w.now)
-		s, err := m.core.History(roomID, w.now.Add(-last), w.now.Add(time.Minute))
+		a, err := m.core.History(history.Question{Room: roomID, From: w.now.Add(-last), To: w.now.Add(time.Minute)})
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		all = append(all, s)
+		all[m.id] = a
 	}
-	points, err := history.Merge(all...).Steps(24 * time.Hour)
+	points, err := history.Join(all).Steps(24 * time.Hour)
 	if err != nil || len(points) != 1 {
 		w.t.Fatalf("%d steps, %v", len(points), err)
 	}

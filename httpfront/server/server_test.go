@@ -20,6 +20,7 @@ import (
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -314,9 +315,8 @@ func TestRoomIDIsTheSameOnEveryNode(t *testing.T) {
 
 // TestAnswersAboutThePast refuses questions that make no sense.
 func TestAnswersAboutThePast(t *testing.T) {
-	far := make([]byte, historyBytes)
-	far[historyBytes-8] = 0x80 // a time before 1970
-	for _, question := range [][]byte{nil, make([]byte, historyBytes-1), make([]byte, historyBytes+1), far} {
+	far := history.Question{From: time.Unix(-1, 0)}.AppendBinary(nil)
+	for _, question := range [][]byte{nil, far[1:], append(make([]byte, 1), far...), far} {
 		if _, err := new(managed).answerHistory(t.Context(), transport.Peer{}, question); err == nil {
 			t.Errorf("%x is answered", question)
 		}

@@ -13,7 +13,7 @@ import (
 
 // An encoding is msgpack: a version, then a flat row of array headers and byte strings.
 // Inside of these, minutes stand as they do in memory.
-const codecVersion = 1
+const codecVersion = 2
 
 const (
 	// MaxState is the size in bytes of the largest encoding that is decoded at all.
@@ -35,8 +35,8 @@ func (r *Recorder) AppendBinary(dst []byte) ([]byte, error) {
 			m := l.open.minute(r.minute)
 			b = appendRecord(b, &m, mostHistogram)
 		}
-		if len(b) > 0 {
-			all = append(all, ofRoom{id, b})
+		if len(b) > 0 || l.inherited.records > 0 {
+			all = append(all, ofRoom{id, b, l.inherited.data})
 		}
 	}
 	return appendFrame(dst, all)
@@ -56,11 +56,13 @@ func appendFrame(dst []byte, all []ofRoom) ([]byte, error) {
 		err = enc.EncodeArrayLen(len(all))
 	}
 	for _, of := range all {
-		if err == nil {
-			err = enc.EncodeBytes(of.room[:])
-		}
-		if err == nil {
-			err = enc.EncodeBytes(of.records)
+		for _, b := range [...][]byte{of.room[:], of.records, of.inherited} {
+			if err == nil {
+				err = enc.EncodeBytesLen(len(b)) // what is nil is empty
+			}
+			if err == nil {
+				_, err = buf.Write(b)
+			}
 		}
 	}
 	if err != nil {
@@ -76,6 +78,16 @@ func (r *Recorder) Restore(data []byte) error {
 	all, err := decodeFrame(data)
 	if err != nil {
 		return fmt.Errorf("restore history: %w", err)
+	}
+	for i := range all {
+		if err := all[i].check(); err != nil {
+			return fmt.Errorf("restore history of room %s: %w", all[i].room, err)
+		}
+	}
+	for _, of := range all {
+		if n := countRecords(of.inherited); n > 0 {
+			r.inherit(of.room, of.inherited, n)
+		}
 	}
 	// Rooms take turns, so that where memory is short all lose their oldest hours alike.
 	for len(all) > 0 {
@@ -112,13 +124,21 @@ func (r *Recorder) take(l *roomLog, records []byte, most int) (rest []byte) {
 	return rest
 }
 
-// decodeFrame reads and checks all records; the results point into data.
+// countRecords returns how many records there are, which were read before.
+func countRecords(b []byte) (n int) {
+	for ; len(b) > 0; n++ {
+		_, b, _, _ = cutRecord(b)
+	}
+	return n
+}
+
+// decodeFrame reads which rooms there are records of, and does not look at these; the results point into data.
 func decodeFrame(data []byte) ([]ofRoom, error) {
 	r, err := newReader(data, MaxState)
 	if err != nil {
 		return nil, err
 	}
-	const least = 2 + len(crdt.RoomID{}) + 2
+	const least = 2 + len(crdt.RoomID{}) + 2 // of one room
 	n, err := r.dec.DecodeArrayLen()
 	if err != nil || n < 0 || n > r.src.Len()/least {
 		return nil, fmt.Errorf("%w: %d rooms in %d bytes (%v)", ErrMalformed, n, r.src.Len(), err)
@@ -136,26 +156,18 @@ func decodeFrame(data []byte) ([]ofRoom, error) {
 		if err != nil {
 			return nil, err
 		}
-		of := ofRoom{crdt.RoomID(id), records}
-		if err := eachRecord(records, func(m Minute) error {
-			if m.Nodes != 1 {
-				return fmt.Errorf("%w: a minute of one node that %d recorded", ErrMalformed, m.Nodes)
-			}
-			return nil
-		}); err != nil {
-			return nil, fmt.Errorf("room %s: %w", of.room, err)
+		others, err := r.bytes()
+		if err != nil {
+			return nil, err
 		}
-		all = append(all, of)
+		all = append(all, ofRoom{crdt.RoomID(id), records, others})
 	}
 	return all, r.end()
 }
 
 // AppendBinary appends s as DecodeSeries reads it.
 func (s Series) AppendBinary(dst []byte) ([]byte, error) {
-	b := []byte{}
-	for i := range s {
-		b = appendRecord(b, &s[i], mostHistogram)
-	}
+	b := s.appendRecords([]byte{})
 	buf := bytes.NewBuffer(dst)
 	enc := msgpack.NewEncoder(buf)
 	enc.UseCompactInts(true)

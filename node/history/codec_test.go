@@ -125,7 +125,7 @@ func TestRubbishIsRefusedWhole(t *testing.T) {
 		"a record with more in it":      append(append([]byte{good[0] + 1}, good[1:]...), 0),
 		"a length without an end":       bytes.Repeat([]byte{0xff}, 20),
 	} {
-		b, err := appendFrame(nil, []ofRoom{{roomNo(1), good}, {roomNo(2), records[:len(records):len(records)]}})
+		b, err := appendFrame(nil, []ofRoom{{room: roomNo(1), records: good}, {room: roomNo(2), records: records[:len(records):len(records)]}})
 		if err != nil {
 			t.Fatal(err)
 		}

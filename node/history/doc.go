@@ -16,9 +16,10 @@
 //     often, since a node that was starting, or stopped, saw less of the minute.
 //
 // A reader asks every node for its [Series] and merges them. Merging is commutative and
-// associative, but not idempotent: a node's series must go in once. What a dead node did
+// associative, but not idempotent: a node's series must go in once ([Join]). What a dead node did
 // is missing until it is back; [Minute.Nodes] says how many recorded a minute, so that a
-// reader sees the gap.
+// reader sees the gap. A node that leaves passes on what it has ([Recorder.Inherit]), and what others had
+// left to it: its successor answers for it from then on.
 //
 // # Time
 //
@@ -44,7 +45,8 @@
 //
 // Closed minutes are bytes without pointers, about 30 for a minute in which little happened,
 // and 100 for a busy one, or some hundreds where memory allows. All together take at most [Config.Bytes]; beyond that the oldest
-// hour goes, whichever room's it is.
+// hour goes, whichever room's it is. What was inherited takes half of that at most. It lies beside what this node
+// recorded, unmerged, until there are two days of a room, and goes after a day.
 //
 // A Recorder has no clock, no lock and no goroutine. It is owned by one goroutine. Series
 // and all they hold are values that nobody changes.

@@ -97,5 +97,5 @@ func (m Minute) merge(o Minute) Minute {
 	if o.Gauges.compare(g) > 0 {
 		g = o.Gauges
 	}
-	return Minute{m.At, m.Nodes + o.Nodes, g, m.Counts.plus(o.Counts), m.Waits.merge(o.Waits), m.Stays.merge(o.Stays)}
+	return Minute{m.At, min(m.Nodes+o.Nodes, maxNodes), g, m.Counts.plus(o.Counts), m.Waits.merge(o.Waits), m.Stays.merge(o.Stays)}
 }

@@ -33,19 +33,21 @@ type Config struct {
 // Recorder keeps what one node has seen and done, for a day. One goroutine owns it. It must
 // be made by New.
 type Recorder struct {
-	cfg     Config
-	minute  int64 // that is open
-	rooms   map[crdt.RoomID]*roomLog
-	bytes   int      // of all chunks
-	begun   uint64   // chunks, ever
-	closed  []ofRoom // records of the minute that was closed last
-	refused uint64
+	cfg       Config
+	minute    int64 // that is open
+	rooms     map[crdt.RoomID]*roomLog
+	bytes     int      // of all chunks
+	inherited int      // bytes; see inherit.go
+	begun     uint64   // chunks, ever
+	closed    []ofRoom // records of the minute that was closed last
+	refused   uint64
 }
 
-// ofRoom is a record, or several, of one room.
+// ofRoom is records of one room: this node's, and what others had left to it.
 type ofRoom struct {
-	room    crdt.RoomID
-	records []byte
+	room      crdt.RoomID
+	records   []byte
+	inherited []byte
 }
 
 // roomLog is one room's past: closed minutes in the order in which they were closed, which
@@ -53,6 +55,8 @@ type ofRoom struct {
 type roomLog struct {
 	open   openMinute
 	chunks []chunk // never empty
+
+	inherited inherited
 }
 
 // chunk holds up to chunkMinutes records. Its bytes are appended to and never changed.
@@ -124,6 +128,7 @@ func (r *Recorder) Forget(room crdt.RoomID) {
 		for _, c := range l.chunks {
 			r.bytes -= cap(c.data)
 		}
+		r.setInherited(l, nil, 0)
 		delete(r.rooms, room)
 	}
 }
@@ -134,7 +139,10 @@ func (r *Recorder) Rooms() []crdt.RoomID {
 }
 
 // Bytes returns how much memory closed minutes take.
-func (r *Recorder) Bytes() int { return r.bytes }
+func (r *Recorder) Bytes() int { return r.bytes + r.inherited }
+
+// Most returns how many bytes a recorder like this one can have to pass on.
+func (r *Recorder) Most() int { return r.cfg.Bytes + r.cfg.Rooms*64 + 64 }
 
 // Refused returns how many observations were of rooms for which there was no place.
 func (r *Recorder) Refused() uint64 { return r.refused }
@@ -186,7 +194,10 @@ func (r *Recorder) Advance(now time.Time) bool {
 	most := r.histogramBytes(minutes)
 	r.closed = r.closed[:0]
 	for i, id := range rooms {
-		r.closed = append(r.closed, ofRoom{id, r.append(r.rooms[id], appendRecord(nil, &minutes[i], most))})
+		r.closed = append(r.closed, ofRoom{room: id, records: r.append(r.rooms[id], appendRecord(nil, &minutes[i], most))})
+	}
+	if minute/chunkMinutes != r.minute/chunkMinutes {
+		r.forgetInherited(minute - spanMinutes)
 	}
 	r.minute = minute
 	return true
@@ -233,10 +244,16 @@ func (r *Recorder) append(l *roomLog, record []byte) []byte {
 	if int64(len(l.chunks)) > maxChunks {
 		r.dropFirst(l)
 	}
-	for r.bytes > r.cfg.Bytes {
+	r.fit()
+	return kept
+}
+
+// fit drops this node's oldest hours for as long as more is kept than may be. What others recorded is half of
+// that at most.
+func (r *Recorder) fit() {
+	for r.bytes > 0 && r.Bytes() > r.cfg.Bytes {
 		r.dropFirst(r.oldest())
 	}
-	return kept
 }
 
 func (r *Recorder) dropFirst(l *roomLog) {

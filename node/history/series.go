@@ -14,8 +14,8 @@ import (
 // nobody recorded are not in it.
 type Series []Minute
 
-// Read returns what this node recorded of a room from the minute of from up to, and without,
-// the minute of to. The open minute is not in it. A room that is not known gives an empty
+// Read returns what this node, and nodes that have left to it, recorded of a room from the minute of from up to,
+// and without, the minute of to. The open minute is not in it. A room that is not known gives an empty
 // series.
 func (r *Recorder) Read(room crdt.RoomID, from, to time.Time) (Series, error) {
 	first, end := minuteOf(from), minuteOf(to)
@@ -46,7 +46,15 @@ func (r *Recorder) Read(room crdt.RoomID, from, to time.Time) (Series, error) {
 			s = append(s, m)
 		}
 	}
-	return s.sorted(Minute.then), nil
+	s = s.sorted(Minute.then)
+	if l.inherited.records == 0 {
+		return s, nil
+	}
+	others := l.others().since(first)
+	for len(others) > 0 && others[len(others)-1].At >= end {
+		others = others[:len(others)-1]
+	}
+	return Merge(s, others), nil
 }
 
 // Merge adds up what different nodes recorded of the same room; see the package comment.
