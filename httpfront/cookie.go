@@ -28,12 +28,7 @@ func appendCookieName(dst []byte, secure bool, s *room.Settings) []byte {
 	if secure {
 		dst = append(dst, hostPrefix...)
 	}
-	dst = append(dst, cookieName...)
-	if s.CookieSuffix != "" {
-		dst = append(dst, '_')
-		dst = append(dst, s.CookieSuffix...)
-	}
-	return dst
+	return s.AppendCookie(append(dst, cookieName...))
 }
 
 // eachCookie calls yield with the name and value of every cookie of a field.

@@ -20,6 +20,30 @@ import (
 // trustLoopback has a front believe what tests say in forwarding headers.
 func trustLoopback(c *Config) { c.TrustedProxies = loopback }
 
+// pathRooms are rooms of one host by their paths.
+type pathRooms map[string]*fakeRoom
+
+func (r pathRooms) Route(_, path string) Room { return r[path] }
+
+// TestRoomsOfOneHostKeepTheirOwnCookies without a suffix.
+func TestRoomsOfOneHostKeepTheirOwnCookies(t *testing.T) {
+	rooms, jar := pathRooms{}, ""
+	for i, path := range []string{"/", "/a", "/b"} {
+		rooms[path] = newRoom(letIn)
+		rooms[path].settings.ID, rooms[path].settings.Path = crdt.RoomID{0xab, byte(i)}, path
+	}
+	f := serve(t, rooms, http.HandlerFunc(echo))
+	for path, name := range map[string]string{"/": "ropeline", "/a": "ropeline_ab010000", "/b": "ropeline_ab020000"} {
+		cookie := cookieOf(f.get(path, "Cookie", jar).is(t, 200))
+		equal(t, "the cookie of "+path, strings.HasPrefix(cookie, name+"="), true)
+		jar += "; " + cookie
+	}
+	for path, r := range rooms {
+		f.get(path, "Cookie", strings.TrimPrefix(jar, "; ")).is(t, 200)
+		equal(t, "known at "+path, r.saw().known, true)
+	}
+}
+
 // TestCookieAttributes: the attributes follow the visitor's connection where nothing
 // else is said, are such as browsers keep, and are the same when the cookie goes.
 func TestCookieAttributes(t *testing.T) {

@@ -273,15 +273,16 @@ func TestTheEnvironmentIsTaken(t *testing.T) {
 
 func TestRoomsThatCannotBeToldApartAreRefused(t *testing.T) {
 	for rooms, want := range map[string]string{
-		"{room: a, path: /a, cookie-suffix: x}, {room: a, path: /b}":       "used twice",
-		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /a}":       "same host",
-		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /a/}":      "same host",
-		"{room: a, path: /a}, {room: b, path: /b}":                         "cookie-suffix",
-		"{room: a}, {room: b, host: b.example}":                            "cookie-suffix",
-		"{room: a, host: b.example}, {room: b}":                            "cookie-suffix",
-		"{room: a, host: a.example}, {room: b, host: a.example, path: /b}": "cookie-suffix",
-		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /b}":       "",
-		"{room: a, host: a.example}, {room: b, host: b.example}":           "",
+		"{room: a, path: /a, cookie-suffix: x}, {room: a, path: /b}":         "used twice",
+		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /a}":         "same host",
+		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /a/}":        "same host",
+		"{room: a, path: /a}, {room: b, path: /b}":                           "",
+		"{room: a}, {room: b, host: b.example}":                              "",
+		"{room: a, host: b.example}, {room: b}":                              "",
+		"{room: a, host: a.example}, {room: b, host: a.example, path: /b}":   "",
+		"{room: a, cookie-suffix: x}, {room: b, path: /b, cookie-suffix: x}": "cookie-suffix",
+		"{room: a, path: /a, cookie-suffix: x}, {room: b, path: /b}":         "",
+		"{room: a, host: a.example}, {room: b, host: b.example}":             "",
 	} {
 		_, err := parse(t, "rooms: ["+rooms+"]")
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -25,9 +25,6 @@ func (c *Config) ServedRooms() ([]room.Settings, error) {
 		if err := earlier.Add(s); err != nil {
 			return nil, at("rooms", "rooms: %w", err)
 		}
-		if s.ID == (crdt.RoomID{}) {
-			s.ID = RoomID(s.Name)
-		}
 		if err := errors.Join(s.Validate(), httpfront.CheckRoom(s, c.Front.Lists)); err != nil {
 			return nil, at("rooms", "room %q: %w", s.Name, err)
 		}
@@ -48,8 +45,11 @@ type EarlierRooms struct {
 	neighbours room.Neighbours
 }
 
-// Add adds s, which is not to change any more. An error says that nobody could tell it apart from one of the others.
+// Add adds s, with the id of its name if it has none, which is not to change any more. An error says that nobody could tell it apart from one of the others.
 func (e *EarlierRooms) Add(s *room.Settings) error {
+	if s.ID == (crdt.RoomID{}) {
+		s.ID = RoomID(s.Name)
+	}
 	err := e.neighbours.Apart(s)
 	if e.names[s.Name] {
 		err = fmt.Errorf("the name %q is used twice; every room needs its own", s.Name)

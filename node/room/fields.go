@@ -62,7 +62,7 @@ func routeOf() settings.Table[Settings] {
 			With("Upper case and a dot at the end make no difference"),
 		settings.New("path", "this path and all below it; of several rooms the longest path counts", pathKind, "/", func(s *Settings) *string { return &s.Path }).
 			With("Requests are [never found](security.md#requests) at any other path. `/café` and `/caf%C3%A9` are the same, and so are `/x//y` and `/x/y`"),
-		settings.New("cookie-suffix", "appended to the name of the cookie after a _; rooms that share a host need different ones", settings.Letters(0, 64, "-_"), "", func(s *Settings) *string { return &s.CookieSuffix }),
+		settings.New("cookie-suffix", "appended to the name of the cookie after a _; rooms that share a host need different ones, or none", settings.Letters(0, 64, "-_"), "", func(s *Settings) *string { return &s.CookieSuffix }),
 	}
 }
 

@@ -1,6 +1,8 @@
 package room
 
 import (
+	"bytes"
+	"encoding/hex"
 	"fmt"
 	"iter"
 	"strings"
@@ -25,9 +27,6 @@ func (r Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
 
 // same reports whether the same requests are on both.
 func (r Route) same(o Route) bool { return r.Host == o.Host && r.Prefix() == o.Prefix() }
-
-// meets reports whether a browser may send a cookie of one to the other.
-func (r Route) meets(o Route) bool { return r.Host == o.Host || r.Host == "" || o.Host == "" }
 
 // Routes yields where requests meet the room, Host and Path first.
 func (s *Settings) Routes() iter.Seq[Route] {
@@ -55,6 +54,30 @@ func Shared(a, b *Settings) (Route, bool) {
 	return Route{}, false
 }
 
+// AppendCookie appends what tells the name of the room's cookie from those of other rooms: "_"
+// and its suffix. Without a suffix it is nothing for the room at "/", and for one below a path
+// the first digits of its id, which stay when its path is changed.
+func (s *Settings) AppendCookie(dst []byte) []byte {
+	switch {
+	case s.CookieSuffix != "":
+		return append(append(dst, '_'), s.CookieSuffix...)
+	case Route{Path: s.Path}.Prefix() != "":
+		return hex.AppendEncode(append(dst, '_'), s.ID[:4])
+	}
+	return dst
+}
+
+// takes reports whether the room has a route on a host that holds all that is below a path. A room
+// on every host gets no request from there.
+func (s *Settings) takes(host string, path Route) bool {
+	for r := range s.Routes() {
+		if r.Host == host && strings.HasPrefix(path.Prefix()+"/", r.Prefix()+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // Apart returns an error if requests or browsers could not tell two rooms apart. A
 // cookie is sent to the whole host, so two rooms that share a host and the name of
 // the cookie would take turns in overwriting each other's pass, and with it the
@@ -63,12 +86,13 @@ func Apart(a, b *Settings) error {
 	if r, ok := Shared(a, b); ok {
 		return fmt.Errorf("%q and %q stand on the same host %q and path %q; give one of them another", a.Name, b.Name, r.Host, r.Path)
 	}
-	if a.CookieSuffix != b.CookieSuffix {
+	var as, bs [80]byte
+	if !bytes.Equal(a.AppendCookie(as[:0]), b.AppendCookie(bs[:0])) {
 		return nil
 	}
 	for r := range a.Routes() {
 		for o := range b.Routes() {
-			if r.meets(o) {
+			if r.Host == o.Host || r.Host == "" && !b.takes(o.Host, r) || o.Host == "" && !a.takes(r.Host, o) {
 				return fmt.Errorf("%q and %q may meet on one host with the same cookie; give one of them a cookie-suffix of its own, such as %q", a.Name, b.Name, b.Name)
 			}
 		}

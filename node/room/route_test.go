@@ -2,9 +2,12 @@ package room
 
 import (
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 func TestRoutesThatCannotBe(t *testing.T) {
@@ -61,7 +64,9 @@ func TestApart(t *testing.T) {
 		"two hosts":                     {in("", Route{"a.example", "/"}), in("", Route{"b.example", "/"}), ""},
 		"a route of both":               {in("x", Route{"a.example", "/"}, Route{"b.example", "/c"}), in("y", Route{"c.example", "/"}, Route{"b.example", "/c/"}), "same host \"b.example\" and path \"/c\""},
 		"a cookie on an additional one": {in("x", Route{"a.example", "/"}, Route{"b.example", "/c"}), in("x", Route{"b.example", "/"}), "cookie-suffix"},
-		"a cookie on every host":        {in("x", Route{"a.example", "/"}), in("x", Route{"b.example", "/"}, Route{"", "/c"}), "cookie-suffix"},
+		"a cookie on every host":        {in("x", Route{"a.example", "/a"}), in("x", Route{"b.example", "/"}, Route{"", "/c"}), "cookie-suffix"},
+		"a host of its own":             {in("x", Route{"a.example", "/"}), in("x", Route{"b.example", "/"}, Route{"", "/c"}), ""},
+		"a path on every host":          {in("", Route{"a.example", "/"}), in("", Route{"", "/c"}), ""},
 		"cookies of two names":          {in("x", Route{"a.example", "/"}), in("y", Route{"a.example", "/b"}, Route{"", "/"}), ""},
 	} {
 		for _, pair := range [][2]*Settings{{&tt.a, &tt.b}, {&tt.b, &tt.a}} {
@@ -71,6 +76,61 @@ func TestApart(t *testing.T) {
 				t.Errorf("%s: got %v, want an error about %q", name, err, tt.want)
 			}
 		}
+	}
+}
+
+// TestApartIsWhatBrowsersMeet: two rooms are apart just where no host has a browser carry the passes
+// of both under one name, and no request is of both. The oracle sends requests to the two.
+func TestApartIsWhatBrowsersMeet(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	pick := func(of ...string) string { return of[rng.IntN(len(of))] }
+	hosts, paths := []string{"", "a", "b"}, []string{"/", "/x", "/x/y", "/z"}
+	met := func(s *Settings, host, path string) (exact bool, length int) { // of the route that the request is on; -1: none
+		length = -1
+		for r := range s.Routes() {
+			on := path == r.Path || strings.HasPrefix(path, strings.TrimSuffix(r.Path, "/")+"/")
+			if on && (r.Host == host || r.Host == "") && (r.Host != "" && !exact || r.Host != "" == exact && len(r.Path) > length) {
+				exact, length = r.Host != "", len(r.Path)
+			}
+		}
+		return exact, length
+	}
+	apart := 0
+	for i := range 20_000 {
+		var both [2]Settings
+		for j := range both {
+			s := &both[j]
+			*s = Settings{Name: string(rune('m' + j)), ID: crdt.RoomID{byte(rng.IntN(4)), 0, 0, 0, byte(j)}, Host: pick(hosts...), Path: pick(paths...), CookieSuffix: pick("", "", "s")}
+			if s.CookieSuffix != "" && rng.IntN(2) == 0 {
+				s.AdditionalRoutes = []Route{{pick(hosts...), pick(paths...)}}
+			}
+		}
+		a, b, clash := &both[0], &both[1], false
+		_, clash = Shared(a, b)
+		for _, host := range []string{"a", "b", "c"} {
+			seen := [2]bool{}
+			for _, path := range paths {
+				exactA, lengthA := met(a, host, path)
+				exactB, lengthB := met(b, host, path)
+				switch {
+				case lengthA < 0 && lengthB < 0:
+				case lengthB < 0 || lengthA >= 0 && (exactA && !exactB || exactA == exactB && lengthA > lengthB):
+					seen[0] = true
+				default:
+					seen[1] = true
+				}
+			}
+			clash = clash || seen[0] && seen[1] && string(a.AppendCookie(nil)) == string(b.AppendCookie(nil))
+		}
+		if err := Apart(a, b); (err != nil) != clash {
+			t.Fatalf("case %d: %+v and %+v: got %v, want a clash: %v", i, a, b, err, clash)
+		}
+		if !clash {
+			apart++
+		}
+	}
+	if apart < 5000 || apart > 19_000 {
+		t.Errorf("%d of 20,000 were apart: the cases are one-sided", apart)
 	}
 }
 

@@ -318,6 +318,7 @@ func TestAllMistakesAreTold(t *testing.T) {
 func TestSettingsThatDoNotGoTogether(t *testing.T) {
 	b := newBench(t)
 	other := b.made("other")
+	b.want("POST", rooms, plus(newRoom("suffix"), "cookie_suffix", "x"))
 	events := other + "/events"
 	for _, tt := range []struct {
 		path        string
@@ -326,7 +327,7 @@ func TestSettingsThatDoNotGoTogether(t *testing.T) {
 	}{
 		{rooms, newRoom("other"), "name", "no other room of the zone has"},
 		{rooms, plus(newRoom("a"), "host", "other.example"), "", "stand on the same host"},
-		{rooms, plus(newRoom("a"), "host", "other.example", "path", "/a"), "", "cookie_suffix"},
+		{rooms, plus(newRoom("a"), "host", "suffix.example", "path", "/a", "cookie_suffix", "x"), "", "cookie_suffix"},
 		{rooms, plus(newRoom("a"), "additional_routes", []any{tree{"host": "x.example"}}), "additional_routes", "cookie_suffix"},
 		{rooms, plus(newRoom("a"), "additional_routes", []any{tree{"host": "a.example"}}, "cookie_suffix", "x"), "additional_routes[0]", "does not have yet"},
 		{rooms, plus(newRoom("a"), "cookie_attributes", tree{"samesite": "none", "secure": "never"}), "cookie_attributes.samesite", "browsers drop"},
