@@ -1,10 +1,8 @@
 package node
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"iter"
 	"maps"
 	"reflect"
@@ -44,22 +42,10 @@ type cataloged struct {
 	limits []limit.Rule    // the same
 
 	begun   bool
-	mark    uint64 // of what was read; see facts.catalog
+	mark    uint64 // the reading of the facts that it is of
 	read    atomic.Pointer[catalog.Catalog]
 	refused atomic.Pointer[[]catalog.Refusal]
 	left    []string // names of rooms that the configuration had at the last start, and has no more
-}
-
-// catalogMark returns what one key adds to the mark of a catalog.
-func catalogMark(key string, at crdt.Stamp) uint64 {
-	h := fnv.New64a()
-	h.Write([]byte(key))
-	var b [10]byte
-	binary.BigEndian.PutUint64(b[:], uint64(at.Wall))
-	binary.BigEndian.PutUint16(b[8:], at.Logical)
-	h.Write(b[:])
-	h.Write(at.Node[:])
-	return h.Sum64()
 }
 
 // Why a node takes no change of the catalog.
@@ -160,7 +146,6 @@ func (c *Core) startRooms() []room.Settings {
 // once, when the node opens and so knows what its peers do.
 func (c *Core) bring(now time.Time) {
 	c.facts.update()
-	c.facts.begun = false // rooms have not heeded it
 	was := catalog.Read(c.replica)
 	if err := c.writeCatalog(nil, c.brought(was, now), now); err != nil {
 		c.factsFull.Add(1)

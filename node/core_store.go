@@ -87,7 +87,6 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	}
 	c.replica.Keep(c.replica.Unkept())
 	c.facts.update()
-	c.facts.begun = false // what the facts say beyond that is heeded once rooms are open
 	rooms := map[crdt.RoomID]*Room{}
 	if c.catalog != nil {
 		configured = c.startRooms()

@@ -16,9 +16,8 @@ import (
 
 // deletedRooms says when a room was deleted last.
 type deletedRooms struct {
-	reading uint64               // of the facts that this is of
-	known   map[crdt.RoomID]bool // all that this node has heard were deleted; nil: it has just started
-	last    time.Time            // when it heard of one, or started if it may have heard just before; zero: never
+	known map[crdt.RoomID]bool // all that this node has heard were deleted; nil: it has just started
+	last  time.Time            // when it heard of one, or started if it may have heard just before; zero: never
 }
 
 // clockBehind is how far behind the clock of the node at which a room was deleted may have been.
@@ -30,16 +29,12 @@ const clockBehind = 10 * time.Minute
 // noteDeleted notes when a room was deleted last. It is called before rooms are taken up.
 func (c *Core) noteDeleted(now time.Time) {
 	d := &c.deleted
-	if d.known != nil && d.reading == c.facts.reading {
-		return
-	}
-	d.reading = c.facts.reading
 	starts := d.known == nil
 	if starts {
 		d.known = map[crdt.RoomID]bool{}
 	}
-	for id, f := range c.facts.rooms {
-		if !f.retired || d.known[id] {
+	for id := range c.facts.fresh {
+		if !c.facts.room(id).retired || d.known[id] {
 			continue
 		}
 		d.known[id] = true

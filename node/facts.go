@@ -2,7 +2,6 @@ package node
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -10,13 +9,11 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/vmihailenco/msgpack/v5"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -68,12 +65,19 @@ const factVersion = 1
 const maxSession = 24 * time.Hour
 
 // facts is what this node has read of the map. Create it with newFacts.
+//
+// What is read is numbered: a number goes with whatever it has changed, so that who has looked at
+// something knows whether to look again.
 type facts struct {
 	replica  *replica.Replica
 	leaveOut ticket.Rules
-	read     uint64 // MapChanges when it was read
-	begun    bool
-	reading  uint64 // how often it was read
+	at       uint64 // MapChanges when it was read
+	reading  uint64 // how often something was read
+	nodes    uint64 // the last reading that was of more than of single rooms and of the catalog
+	catalog  uint64 // the last that was of the catalog
+
+	news  bool                     // something was read that rooms have not heeded
+	fresh map[crdt.RoomID]struct{} // the rooms of which it was
 
 	rooms map[crdt.RoomID]*roomFacts
 	sites map[crdt.NodeID]string        // of nodes that may own rights
@@ -82,22 +86,25 @@ type facts struct {
 	dead  map[crdt.NodeID]crdt.NodeID   // the same; of several heirs the least
 	named map[crdt.NodeID][]crdt.NodeID // of the dead: all heirs, in no order
 
-	catalog uint64 // changes with what the map holds of the catalog
-
-	unheard map[crdt.RoomID]bool // rooms of which something minted is known from others than who minted it
+	unheard map[string]crdt.Stamp // keys of what is known from others than who wrote it, which may have written more before
 }
 
 // roomFacts is what is known of one room. Absent limits are zero.
 type roomFacts struct {
-	limits    ticket.Amount
-	session   time.Duration          // zero: not known
-	minter    crdt.NodeID            // zero: nobody
-	by        perNode[ticket.Amount] // minted by each, as it has told
-	retired   bool
-	finals    map[crdt.NodeID]ticket.Final
-	knew      []ticket.Told          // in no order
-	words     []ticket.Word          // on the dead; in order
-	kept      perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
+	reading uint64 // the last that was of this room
+
+	limits  ticket.Amount
+	session time.Duration          // zero: not known
+	minter  crdt.NodeID            // zero: nobody
+	by      perNode[ticket.Amount] // minted by each, as it has told
+	retired bool
+	finals  map[crdt.NodeID]ticket.Final
+	knew    perNode[[]ticket.Told]
+	words   []ticket.Word          // on the dead; in order
+	kept    perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
+	took    map[crdt.NodeID]recovered
+
+	// What follows from these; see takeFinals.
 	again     map[crdt.NodeID]recovered
 	inherited map[crdt.NodeID]crdt.NodeID   // who had taken over from each, and left in turn: their last ledgers say so
 	counted   map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
@@ -152,7 +159,13 @@ func (r *roomFacts) mintedByEach() iter.Seq2[crdt.NodeID, ticket.Amount] {
 }
 
 func newFacts(r *replica.Replica, leaveOut ticket.Rules) facts {
-	return facts{replica: r, leaveOut: leaveOut}
+	return facts{
+		replica: r, leaveOut: leaveOut,
+		fresh: map[crdt.RoomID]struct{}{}, rooms: map[crdt.RoomID]*roomFacts{},
+		sites: map[crdt.NodeID]string{}, names: map[crdt.NodeID]string{},
+		left: map[crdt.NodeID]crdt.NodeID{}, dead: map[crdt.NodeID]crdt.NodeID{}, named: map[crdt.NodeID][]crdt.NodeID{},
+		unheard: map[string]crdt.Stamp{},
+	}
 }
 
 // noFacts is what is known of a room of which nothing is.
@@ -166,148 +179,17 @@ func (f *facts) room(id crdt.RoomID) *roomFacts {
 	return noFacts
 }
 
-// update reads the map if it has changed, and reports whether it had. What does
-// not decode is nobody's fact: it is passed over.
-func (f *facts) update() bool {
-	if n := f.replica.MapChanges(); f.begun && n == f.read {
-		return false
-	} else {
-		f.read, f.begun = n, true
-	}
-	f.reading++
-	f.rooms, f.sites = map[crdt.RoomID]*roomFacts{}, map[crdt.NodeID]string{}
-	f.left, f.dead = map[crdt.NodeID]crdt.NodeID{}, map[crdt.NodeID]crdt.NodeID{}
-	f.named, f.names = map[crdt.NodeID][]crdt.NodeID{}, map[crdt.NodeID]string{}
-	f.catalog, f.unheard = 0, nil
-	for key, at := range f.replica.Stamps() {
-		if catalog.IsKey(key) {
-			f.catalog += catalogMark(key, at)
-		} else if value, _, ok := f.replica.Get(key); ok {
-			f.take(key, value, at)
-		}
-	}
-	for _, r := range f.rooms {
-		slices.SortFunc(r.words, func(a, b ticket.Word) int {
-			return cmp.Or(compareNodes(a.Dead, b.Dead), compareNodes(a.Node, b.Node))
-		})
-		r.takeFinals(f.leaveOut)
-	}
-	return true
-}
-
-// take reads one fact. Each fills a part of its own, so their order does not
-// matter.
-func (f *facts) take(key string, value []byte, at crdt.Stamp) {
-	kind, rest, _ := strings.Cut(key, "/")
-	switch kind {
-	case factNode, factName, factLeft, factDead:
-		name, heir, _ := strings.Cut(rest, "/")
-		if id, err := crdt.ParseNodeID(name); err == nil {
-			f.takeNode(kind, id, heir, value)
-		}
-	case factLimits, factSession, factMinter, factMinted, factTold, factRests, factRetired, factFinal, factKnew, factWord, factRecovered:
-		name, of, _ := strings.Cut(rest, "/")
-		if id, err := crdt.ParseRoomID(name); err == nil {
-			f.takeRoom(kind, id, of, value)
-			if kind == factMinted && !f.replica.HoldsUpTo(at) {
-				f.noteUnheard(id)
-			}
-		}
-	}
-}
-
-func (f *facts) noteUnheard(id crdt.RoomID) {
-	if f.unheard == nil {
-		f.unheard = map[crdt.RoomID]bool{}
-	}
-	f.unheard[id] = true
-}
-
-func (f *facts) takeNode(kind string, id crdt.NodeID, named string, value []byte) {
-	switch kind {
-	case factNode:
-		f.sites[id] = string(value)
-	case factName:
-		f.names[id] = string(value)
-	case factLeft:
-		if heir, ok := nodeIn(value); ok && heir != id {
-			f.left[id] = heir
-		}
-	case factDead:
-		heir, err := crdt.ParseNodeID(named)
-		if err != nil || heir == id {
-			return
-		}
-		f.named[id] = append(f.named[id], heir)
-		if was, ok := f.dead[id]; !ok || compareNodes(heir, was) < 0 {
-			f.dead[id] = heir
-		}
-	}
-}
-
-func (f *facts) takeRoom(kind string, id crdt.RoomID, of string, value []byte) {
-	r := f.rooms[id]
-	if r == nil {
-		r = &roomFacts{}
-		f.rooms[id] = r
-	}
-	switch kind {
-	case factLimits:
-		if a, err := decodeAmount(value); err == nil && a.Places > 0 && a.Rate > 0 {
-			r.limits = a
-		}
-	case factSession:
-		if ms, err := strconv.ParseInt(string(value), 10, 64); err == nil && ms > 0 && ms <= maxSession.Milliseconds() {
-			r.session = time.Duration(ms) * time.Millisecond
-		}
-	case factMinter:
-		if node, ok := nodeIn(value); ok {
-			r.minter = node
-		}
-	case factRetired:
-		r.retired = true
-	case factMinted:
-		a, err := decodeAmount(value)
-		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil {
-			r.by.set(node, a)
-		}
-	case factTold, factRests:
-		if node, err := crdt.ParseNodeID(of); err == nil {
-			longest := r.kept.of(node) // it may have come to rest, or to be configured
-			if s, err := decodeSaid(value); err == nil {
-				longest = max(longest, s.session)
-			}
-			r.kept.set(node, longest)
-		}
-	case factFinal:
-		final, err := ticket.DecodeFinal(value)
-		if node, badID := crdt.ParseNodeID(of); err == nil && badID == nil && final.Node == node {
-			noteFact(&r.finals, node, final)
-		}
-	case factKnew:
-		if told, err := ticket.DecodeTold(value); err == nil {
-			r.knew = append(r.knew, told...)
-		}
-	case factRecovered:
-		dead, badID := crdt.ParseNodeID(of)
-		if len(value) < len(dead) || badID != nil {
-			return
-		}
-		by, _ := nodeIn(value[:len(dead)])
-		if a, err := decodeAmount(value[len(dead):]); err == nil {
-			noteFact(&r.again, dead, recovered{by, a})
-		}
-	case factWord:
-		if w, err := ticket.DecodeWord(value); err == nil && of == w.Dead.String()+"/"+w.Node.String() {
-			r.words = append(r.words, w)
-		}
-	}
-}
+// readingOf returns the last reading that was of a room, or of all.
+func (f *facts) readingOf(id crdt.RoomID) uint64 { return max(f.nodes, f.room(id).reading) }
 
 // takeFinals has whoever passed on the rights of lost nodes with its own be known to
 // have recovered them, also where that was never heard of itself, and notes what those
 // who have left had minted.
 func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
+	r.again, r.inherited, r.counted = maps.Clone(r.took), nil, nil
+	if len(r.finals) == 0 {
+		return // nearly always
+	}
 	for _, id := range slices.SortedFunc(maps.Keys(r.finals), compareNodes) {
 		f := r.finals[id]
 		for _, x := range f.Recovered {

@@ -3,6 +3,7 @@ package node
 import (
 	"iter"
 	"maps"
+	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
 )
@@ -67,6 +68,16 @@ func (m *perNode[V]) set(id crdt.NodeID, is V) {
 		m.many = maps.Collect(m.all())
 		m.few = nil
 	}
+}
+
+// keep has something be kept of a node, or nothing.
+func (m *perNode[V]) keep(id crdt.NodeID, is V, there bool) {
+	if there {
+		m.set(id, is)
+		return
+	}
+	delete(m.many, id)
+	m.few = slices.DeleteFunc(m.few, func(x ofNode[V]) bool { return x.node == id })
 }
 
 // all yields everything, in no order.

@@ -16,7 +16,8 @@ import (
 // heedFacts has rooms follow what the mesh has been told since the last time.
 func (c *Core) heedFacts(now time.Time) {
 	c.tellMesh(now)
-	if c.facts.update() {
+	c.facts.update()
+	if c.facts.news {
 		c.takeKnew(now)
 		c.noteDeleted(now)
 		c.followCatalog(now)
@@ -24,6 +25,8 @@ func (c *Core) heedFacts(now time.Time) {
 		for _, r := range c.order {
 			r.heed(c.facts.room(r.id), now)
 		}
+		c.facts.news = false
+		clear(c.facts.fresh)
 		c.recovered = time.Time{} // at once
 		c.factsKnown.Store(int64(c.replica.MapLen()))
 	}
@@ -62,10 +65,11 @@ func (c *Core) heedConfigs(now time.Time) {
 			told = append(told, r)
 		}
 	}
-	if len(told) > 0 && c.facts.update() {
-		for _, r := range told {
-			r.heed(c.facts.room(r.id), now)
-		}
+	if len(told) > 0 {
+		c.facts.update()
+	}
+	for _, r := range told {
+		r.heed(c.facts.room(r.id), now)
 	}
 }
 
@@ -154,7 +158,7 @@ func (r *Room) found(now time.Time) {
 	if !r.escrow() && !r.again && !r.cataloged || r.resting.Load() {
 		return
 	}
-	if m := &r.minting; m.minter != (crdt.NodeID{}) && m.reading == c.facts.reading {
+	if m := &r.minting; m.minter != (crdt.NodeID{}) && m.reading == c.facts.readingOf(r.id) {
 		return // nearly always: there is one
 	}
 	f := c.facts.room(r.id)
@@ -174,7 +178,7 @@ func (r *Room) mint(now time.Time) {
 	m := &r.minting
 	limit := limitsOf(r.Settings())
 	r.mu.Lock()
-	if m.reading != c.facts.reading {
+	if m.reading != c.facts.readingOf(r.id) {
 		r.takeOverByFinals(c.facts.room(r.id), now) // who has the minter's rights goes by its last ledger
 		*m = c.facts.minting(r, c.self.Node)
 	}
@@ -195,7 +199,7 @@ func (r *Room) mint(now time.Time) {
 }
 
 // minting is what the facts say that the minting of a room goes by. It holds as long as
-// the facts are not read again.
+// nothing else is read of the room.
 type minting struct {
 	reading uint64
 	minter  crdt.NodeID
@@ -207,7 +211,7 @@ type minting struct {
 func (f *facts) minting(r *Room, self crdt.NodeID) minting {
 	of := f.room(r.id)
 	return minting{
-		reading: f.reading, minter: f.mints(of), others: r.rights.OthersMinted(of.mintedByEach()),
+		reading: f.readingOf(r.id), minter: f.mints(of), others: r.rights.OthersMinted(of.mintedByEach()),
 		told: of.by.of(self),
 	}
 }

@@ -201,9 +201,12 @@ const (
 func (r *Room) tellKnew(name crdt.NodeID, lately time.Duration, now time.Time) {
 	c := r.core
 	all, _ := r.mintedNow(now)
-	knew := c.facts.room(r.id).knew
+	knew := &c.facts.room(r.id).knew
 	all = slices.DeleteFunc(all, func(x ticket.Told) bool {
-		told := slices.ContainsFunc(knew, func(o ticket.Told) bool { return o.Node == x.Node && o.At.Compare(x.At) >= 0 })
+		told := false
+		for _, all := range knew.all() {
+			told = told || slices.ContainsFunc(all, func(o ticket.Told) bool { return o.Node == x.Node && o.At.Compare(x.At) >= 0 })
+		}
 		young := now.UnixMilli()-x.At.Wall < lately.Milliseconds()
 		return !young && (told || c.replica.HoldsUpTo(x.At))
 	})
@@ -223,8 +226,9 @@ func (c *Core) tellUnheard(now time.Time) {
 		return
 	}
 	c.givers.unheard = now
+	rooms := c.facts.unheardRooms()
 	for _, r := range c.order {
-		if c.facts.unheard[r.id] {
+		if rooms[r.id] {
 			r.tellKnew(c.self.Node, 0, now)
 		}
 	}
@@ -233,9 +237,11 @@ func (c *Core) tellUnheard(now time.Time) {
 // takeKnew takes what others know to be minted.
 func (c *Core) takeKnew(now time.Time) {
 	news := false
-	for id, r := range c.facts.rooms {
-		for _, x := range r.knew {
-			news = c.replica.Take(roomNodeKey(factMinted, id, x.Node), encodeAmount(x.Minted), x.At, now) || news
+	for id := range c.facts.fresh {
+		for _, knew := range c.facts.room(id).knew.all() {
+			for _, x := range knew {
+				news = c.replica.Take(roomNodeKey(factMinted, id, x.Node), encodeAmount(x.Minted), x.At, now) || news
+			}
 		}
 	}
 	if news {

@@ -16,7 +16,7 @@ import (
 type naps struct {
 	awake []*Room // by id
 	woken []*Room // since awake was put together
-	read  uint64  // how often the facts had been read by then
+	read  uint64  // the last reading of the facts that was looked at
 	never bool    // for tests: nobody sleeps
 }
 
@@ -51,13 +51,28 @@ func (c *Core) wakeAll() {
 	c.naps.awake, c.naps.woken, c.naps.read = append(c.naps.awake[:0], c.order...), c.naps.woken[:0], c.facts.reading
 }
 
-// rouse wakes who has slept enough.
-func (c *Core) rouse(now time.Time) {
+// wakeTold has the loop look at the rooms of which there are new facts.
+func (c *Core) wakeTold() {
 	n := &c.naps
-	if n.read != c.facts.reading {
+	if n.read == c.facts.reading {
+		return
+	}
+	since := n.read
+	if n.read = c.facts.reading; c.facts.nodes > since {
 		c.wakeAll()
 		return
 	}
+	for _, r := range c.order {
+		if c.facts.room(r.id).reading > since {
+			r.wake()
+		}
+	}
+}
+
+// rouse wakes who has slept enough.
+func (c *Core) rouse(now time.Time) {
+	n := &c.naps
+	c.wakeTold()
 	n.awake, n.woken = n.awake[:0], n.woken[:0]
 	at := briefOf(now)
 	for _, r := range c.order {
@@ -72,9 +87,7 @@ func (c *Core) rouse(now time.Time) {
 // called again.
 func (c *Core) up() []*Room {
 	n := &c.naps
-	if n.read != c.facts.reading {
-		c.wakeAll() // facts may be of any room
-	}
+	c.wakeTold()
 	if len(n.woken) > 0 {
 		n.awake = append(n.awake, n.woken...)
 		n.woken = n.woken[:0]

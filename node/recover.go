@@ -170,10 +170,10 @@ func wordKey(room crdt.RoomID, dead, by crdt.NodeID) string {
 // again before something else is known.
 func (r *Room) recover(now time.Time) {
 	c := r.core
-	if r.recovered == c.facts.reading {
+	if r.recovered == c.facts.readingOf(r.id) {
 		return
 	}
-	f := c.facts.room(r.id)
+	f, reading := c.facts.room(r.id), c.facts.readingOf(r.id)
 	dead := c.facts.unrecovered(f)
 	heir := c.facts.recovers(f, dead)
 	r.inheritUnsent(f, now)
@@ -201,7 +201,7 @@ func (r *Room) recover(now time.Time) {
 		c.setFact(roomNodeKey(factMinted, r.id, c.self.Node), encodeAmount(mine), now)
 	}
 	if quiet {
-		r.recovered = c.facts.reading
+		r.recovered = reading
 	}
 	for _, w := range words {
 		c.setFact(wordKey(r.id, w.Dead, c.self.Node), ticket.AppendWord(nil, w), now)

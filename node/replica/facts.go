@@ -13,7 +13,6 @@ import (
 // Set writes a copy of value into the last-writer map, from where it spreads to
 // all nodes; nil deletes.
 func (r *Replica) Set(key string, value []byte, now time.Time) error {
-	r.mapChanges++
 	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
 }
 
@@ -33,7 +32,6 @@ func (r *Replica) SetAll(writes []crdt.Write, now time.Time) error {
 // CompareAndSet is Set if the newest write of key that this node has heard of
 // has the stamp was; otherwise it returns an error that wraps crdt.ErrConflict.
 func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now time.Time) error {
-	r.mapChanges++
 	return r.lww.CompareAndSet(key, value, was, r.hlc.Now(now, r.cfg.Self.Node))
 }
 
@@ -57,7 +55,6 @@ func (r *Replica) Take(key string, value []byte, at crdt.Stamp, now time.Time) b
 	if _, is, _ := r.lww.Get(key); at.Node == r.cfg.Self.Node || at.Compare(is) <= 0 {
 		return false
 	}
-	r.mapChanges++
 	_, err := r.applied(false, r.lww.Take(key, value, at, &r.hlc, now))
 	return err == nil
 }
@@ -88,9 +85,15 @@ func (r *Replica) Stamps() iter.Seq2[string, crdt.Stamp] { return r.lww.Stamps()
 // MapLen returns the number of keys of the last-writer map, deleted ones included.
 func (r *Replica) MapLen() int { return r.lww.Len() }
 
-// MapChanges returns a number that has grown if the last-writer map may have
-// changed since the last call.
-func (r *Replica) MapChanges() uint64 { return r.mapChanges }
+// KeysWith yields the keys with a value that have an id between their first slash and the next.
+func (r *Replica) KeysWith(id [16]byte) iter.Seq[string] { return r.lww.KeysWith(id) }
+
+// MapChanges returns a number that grows whenever the last-writer map changes.
+func (r *Replica) MapChanges() uint64 { return r.lww.Changes() }
+
+// MapChanged yields the keys, deleted ones included, that were written since MapChanges returned a
+// number. Nothing may be written meanwhile.
+func (r *Replica) MapChanged(since uint64) iter.Seq[string] { return r.lww.Changed(since) }
 
 // MapParts returns what has changed of the last-writer map, as it is stored, since it
 // returned a number, and the number of now. Of 0, that is everything.
@@ -122,7 +125,6 @@ func (r *Replica) mergeMap(m *crdt.LWW) {
 		return // nothing in it
 	}
 	r.lww.Merge(m)
-	r.mapChanges++
 	newest := r.lww.Newest()
 	r.hlc.Observe(newest, time.UnixMilli(newest.Wall))
 }

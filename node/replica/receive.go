@@ -112,9 +112,6 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 		if f.kind != tell { // which is acknowledged once it is on disk
 			put(&l.oweLWW, p.Writer, struct{}{})
 		}
-		if len(p.Writes) > 0 {
-			r.mapChanges++
-		}
 		if note(r.applied(r.lww.Apply(p, &r.hlc, now))) {
 			l.lww.has(p.Writer, p.To)
 		}

@@ -92,8 +92,6 @@ type Replica struct {
 	lww  crdt.LWW
 	hlc  crdt.Clock
 
-	mapChanges uint64 // of lww, so far
-
 	opened bool // our row exists
 	peers  Members
 	links  map[crdt.NodeID]*link
