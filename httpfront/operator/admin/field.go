@@ -31,6 +31,9 @@ type field[T any] struct {
 	// the default.
 	keep func(was, into *T)
 
+	// zero is a value that is as if the field were left out; see zeroed.
+	zero value
+
 	// twin is another field that is the same setting in another unit.
 	twin string
 }
@@ -129,6 +132,7 @@ func (r *reader) refuseUnknown(v value, names []string) {
 // take reads one field of an object.
 func (f *field[T]) take(r *reader, body value, into, blank, was *T) {
 	v, there := body.get(f.name)
+	there = there && (f.zero.kind == "" || v.kind != f.zero.kind || v.text != f.zero.text)
 	switch {
 	case f.read == nil:
 	case !there && f.required && (r.mode != change || was == nil):

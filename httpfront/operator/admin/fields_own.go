@@ -9,23 +9,25 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 )
 
-// orNothing takes 0 for nothing said: SDKs of the v0 line send it where it is not set.
-func orNothing(f roomField) roomField {
-	read, enum := f.read, f.schema(created)["enum"].([]any)
-	f.meaning += " 0 is as if it were left out."
-	f.schema = func(u use) Schema {
-		s := Schema{"type": "integer", "enum": enum}
-		if u != shown {
-			s["enum"] = append([]any{0}, enum...)
+// zeroTime is how Go writes a time that nobody has set.
+const zeroTime = "0001-01-01T00:00:00Z"
+
+// zeroed takes the zero of the fields with these names for nothing said, since clients in Go send
+// it for what is not set. Of limits it is refused: who sends it may mean it.
+func zeroed[T any](fields []field[T], names ...string) []field[T] {
+	for i := range fields {
+		if f := &fields[i]; slices.Contains(names, f.name) {
+			f.zero = value{kind: kindText}
+			switch s := f.schema(created); {
+			case s["type"] == "integer":
+				f.zero = value{kind: kindNumber, text: "0"}
+			case s["format"] == "date-time":
+				f.zero.text = zeroTime
+			}
+			f.meaning += " " + f.zero.String() + " is as if it were left out."
 		}
-		return s
 	}
-	f.read = func(r *reader, v value, into, was *catalog.Room) {
-		if v.kind != kindNumber || v.text != "0" {
-			read(r, v, into, was)
-		}
-	}
-	return f
+	return fields
 }
 
 // noEffect tells whoever asks for something of it that nothing comes of it.

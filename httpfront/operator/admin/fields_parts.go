@@ -15,7 +15,7 @@ import (
 type eventField = field[catalog.Event]
 
 // eventFields are those of an event. An override that is null is the room's setting.
-var eventFields = slices.Concat(
+var eventFields = zeroed(slices.Concat(
 	[]eventField{
 		readOnly("id", "It never changes.", Schema{"type": "string"}, func(e *catalog.Event, _ time.Time) any { return e.ID.String() }),
 		single(description(func(e *catalog.Event) *string { return &e.Description })),
@@ -29,7 +29,7 @@ var eventFields = slices.Concat(
 		noEffect(single(settings.New("turnstile_action", "kept, and without effect", inherited(turnstileActions), "", func(e *catalog.Event) *string { return &e.Turnstile.Action })), "log"),
 		moment("created_on", "When it was made.", func(e *catalog.Event, _ time.Time) time.Time { return e.Created }),
 		moment("modified_on", "When it was last changed.", func(e *catalog.Event, _ time.Time) time.Time { return e.Modified }),
-	})
+	}), "event_start_time", "event_end_time", sessionMinutes)
 
 // inherited is a kind of words that are left out where the room's holds.
 func inherited(words settings.Kind[string]) settings.Kind[string] {
@@ -75,7 +75,7 @@ var ruleFields = slices.Concat(
 		readOnly("id", "It never changes.", Schema{"type": "string"}, func(r *catalog.Rule, _ time.Time) any { return r.ID.String() }),
 		readOnly("version", "One more with each change.", Schema{"type": "string"}, func(r *catalog.Rule, _ time.Time) any { return strconv.Itoa(r.Version) }),
 	},
-	fromTable(room.RuleFields, func(r *catalog.Rule) *room.Rule { return &r.Rule }, newRule().Rule),
+	zeroed(fromTable(room.RuleFields, func(r *catalog.Rule) *room.Rule { return &r.Rule }, newRule().Rule), "action"),
 	[]ruleField{
 		moment("last_updated", "When it was last changed.", func(r *catalog.Rule, _ time.Time) time.Time { return r.Modified }),
 	})

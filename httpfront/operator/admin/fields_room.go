@@ -42,12 +42,7 @@ var roomFields = sync.OnceValue(func() []roomField {
 	const dialect = "name host path cookie_suffix total_active_users new_users_per_minute disable_session_renewal queueing_method queue_all suspended " +
 		"queueing_status_code enabled_origin_commands json_response_enabled default_template_language"
 	all := owned(fromTable(room.Fields(lang.Tags()), func(r *catalog.Room) *room.Settings { return &r.Settings }, newRoom().Settings), dialect)
-	for i := range all {
-		if all[i].name == "queueing_status_code" {
-			all[i] = orNothing(all[i])
-		}
-	}
-	all = slices.Concat(identityFields(), sessionFields(), besidesSession(all), otherFields())
+	all = zeroed(slices.Concat(identityFields(), sessionFields(), besidesSession(all), otherFields()), "path", sessionMinutes, "queueing_status_code")
 	order := []string{
 		"id", "zone", "name", "description", "host", "path", "additional_routes", "cookie_suffix", "cookie_attributes", "created_on", "modified_on",
 		"next_event_prequeue_start_time", "next_event_start_time", "total_active_users", "new_users_per_minute",
@@ -93,7 +88,7 @@ func identityFields() []roomField {
 	}
 }
 
-var cookieFields = owned(fromTable(room.CookieFields, itself[room.CookieAttributes], room.CookieAttributes{}), "samesite secure")
+var cookieFields = zeroed(owned(fromTable(room.CookieFields, itself[room.CookieAttributes], room.CookieAttributes{}), "samesite secure"), "samesite", "secure")
 
 func sessionFields() []roomField {
 	return []roomField{

@@ -47,6 +47,14 @@ type member struct {
 	value value
 }
 
+// JSON returns a number or a text as it goes into JSON.
+func (v value) JSON() any {
+	if v.kind == kindNumber {
+		return json.Number(v.text)
+	}
+	return v.text
+}
+
 // get returns the member of that name.
 func (v *value) get(name string) (value, bool) {
 	for i := range v.members {

@@ -35,6 +35,13 @@ func number(allowed string, lo, hi int) limit {
 	return limit{good: []any{lo, hi}, bad: []any{lo - 1, hi + 1, 1.5, raw("1e30"), raw("-1e400")}, allowed: allowed}
 }
 
+// orZero takes a zero as well.
+func orZero(l limit, zero any) limit {
+	l.good = append(slices.Clone(l.good), zero)
+	l.bad = slices.DeleteFunc(slices.Clone(l.bad), func(v any) bool { return v == zero })
+	return l
+}
+
 func duration(allowed string, good, bad []any) limit {
 	return limit{good: good, bad: append(bad, "", "-1s", "5", "1 m"), allowed: allowed}
 }
@@ -62,7 +69,7 @@ var (
 	texts500  = limit{good: []any{"", long("ä", 500)}, bad: []any{long("ä", 501)}, allowed: "at most 500 characters"}
 	pages     = limit{good: []any{"", long("p", 1<<20)}, bad: []any{long("p", 1<<20+1)}, allowed: "at most 1048576 bytes"}
 	users     = number("a whole number from 1 to 2147483647", 1, 2147483647)
-	minutes   = number("a whole number of minutes from 1 to 1440", 1, 1440)
+	minutes   = orZero(number("a whole number of minutes from 1 to 1440", 1, 1440), 0)
 	seconds   = limit{good: []any{1, 1.001, 86400}, bad: []any{0, 0.999, 1.0005, 86400.001, -1, raw("1e400")}, allowed: "a number of seconds from 1 to 86400"}
 	orders    = word("one of fifo, random, passthrough, reject", "fifo", "random", "passthrough", "reject")
 	modes     = word("one of off, invisible, visible_non_interactive, visible_managed", "off", "invisible", "visible_non_interactive", "visible_managed")
@@ -87,8 +94,8 @@ var roomLimits = map[string]limit{
 	"additional_routes[0].host": hosts, "additional_routes[0].path": paths,
 	"cookie_suffix":              {good: []any{"", "a-Z_9", long("s", 64)}, bad: []any{"a.b", "a b", "ä", long("s", 65)}, allowed: "up to 64 letters"},
 	"cookie_attributes":          {good: []any{tree{}, tree{"secure": "always"}}, allowed: "an object"},
-	"cookie_attributes.samesite": word("one of auto, lax, none, strict", "auto", "lax", "none", "strict"),
-	"cookie_attributes.secure":   word("one of auto, always, never", "auto", "always", "never"), "cookie_attributes.partitioned": yesOrNo,
+	"cookie_attributes.samesite": orZero(word("one of auto, lax, none, strict", "auto", "lax", "none", "strict"), ""),
+	"cookie_attributes.secure":   orZero(word("one of auto, always, never", "auto", "always", "never"), ""), "cookie_attributes.partitioned": yesOrNo,
 	"total_active_users": users, "new_users_per_minute": users, "session_duration": minutes, "session_duration_seconds": seconds,
 	"disable_session_renewal": yesOrNo, "queueing_method": orders, "queue_all": yesOrNo, "dry_run": yesOrNo, "hold_while_down": yesOrNo, "suspended": yesOrNo,
 	"queueing_status_code":    {good: []any{0, 200, 202, 429}, bad: []any{199, 201, 203, 428, 430, -200, raw("1e30"), raw("200.5")}, allowed: "200, 202 or 429"},
@@ -137,7 +144,7 @@ var eventLimits = map[string]limit{
 }
 
 var ruleLimits = map[string]limit{
-	"action":      word("one of bypass_waiting_room, bypass", "bypass_waiting_room", "bypass"),
+	"action":      orZero(word("one of bypass_waiting_room, bypass", "bypass_waiting_room", "bypass"), ""),
 	"expression":  {good: []any{`http.host eq "a"`}, bad: []any{""}, allowed: "an expression"},
 	"description": texts500, "enabled": yesOrNo,
 	"position": positions, "position.index": places, "position.before": neighbours("the id of another one"), "position.after": neighbours("the id of another one"),

@@ -130,7 +130,7 @@ type placed[T any] struct {
 func withPlace[T any](fields []field[T], by string) (all []field[placed[T]]) {
 	allowed := fmt.Sprintf(`an object with one of index (from 1 on), before (%[1]s of another one; "" for the first), after (%[1]s of another one; "" for the last)`, by)
 	for _, f := range fields {
-		p := field[placed[T]]{name: f.name, meaning: f.meaning, allowed: f.allowed, schema: f.schema, required: f.required, nullable: f.nullable}
+		p := field[placed[T]]{name: f.name, meaning: f.meaning, allowed: f.allowed, schema: f.schema, required: f.required, nullable: f.nullable, zero: f.zero}
 		p.show = func(t *placed[T], now time.Time) any { return f.show(&t.of, now) }
 		if f.read != nil {
 			p.read = func(r *reader, v value, into, was *placed[T]) {

@@ -312,3 +312,38 @@ func TestNearRoomNames(t *testing.T) {
 	b.wantRefused(404, "GET", "/api/v1/rooms/tickts?zone=shop", nil, mistake{Message: `did you mean "tickets"?`})
 	is(t, "of a name that is near to none", b.refuses(404, "GET", "/api/v1/rooms/else", nil)[0].Message, `there is no room "else"`)
 }
+
+// TestZerosAreAsIfLeftOut: clients in Go send them for what is not set.
+func TestZerosAreAsIfLeftOut(t *testing.T) {
+	b := newBench(t)
+	const zeroTime = "0001-01-01T00:00:00Z"
+	zeros := []any{"path", "", "session_duration", 0, "queueing_status_code", 0, "cookie_attributes", tree{"samesite": "", "secure": ""}}
+	is := b.want("POST", rooms, plus(newRoom("a"), zeros...))
+	path := rooms + "/" + is["id"].(string)
+	for _, c := range []struct {
+		method    string
+		body      tree
+		path      string
+		minutes   float64
+		attribute string
+	}{
+		{"PATCH", plus(tree{}, zeros...), "/", 5, "auto"},
+		{"PATCH", tree{"path": "/a", "session_duration": 7, "cookie_attributes": tree{"samesite": "lax"}}, "/a", 7, "lax"},
+		{"PATCH", plus(tree{"session_duration_seconds": 420}, zeros...), "/a", 7, "lax"},
+		{"PATCH", plus(tree{"session_duration_seconds": 90}, zeros...), "/a", 2, "lax"},
+		{"PUT", plus(newRoom("a"), zeros...), "/", 5, "auto"},
+	} {
+		is = b.want(c.method, path, c.body)
+		if is["path"] != c.path || is["session_duration"] != c.minutes || is["cookie_attributes"].(tree)["samesite"] != c.attribute {
+			t.Errorf("%s %v: it is %v", c.method, c.body, is)
+		}
+	}
+	events := path + "/events"
+	before := b.want("POST", events, plus(newEvent("e", 1), "session_duration", 0))
+	after := b.want("PATCH", events+"/"+before["id"].(string), tree{"event_start_time": zeroTime, "event_end_time": zeroTime, "suspended": true})
+	if after["event_start_time"] != before["event_start_time"] || after["event_end_time"] != before["event_end_time"] || after["suspended"] != true || after["session_duration"] != nil {
+		t.Errorf("the event was %v, and is %v", before, after)
+	}
+	b.wantRefused(400, "POST", events, plus(newEvent("f", 2), "event_end_time", zeroTime), mistake{Code: admin.CodeMissing, Field: "event_end_time"})
+	b.wantRefused(400, "PATCH", path, tree{"total_active_users": 0}, mistake{Code: admin.CodeRefused, Field: "total_active_users"})
+}

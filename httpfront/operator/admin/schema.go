@@ -96,6 +96,9 @@ func (f *field[T]) schemaFor(u use) (Schema, bool) {
 	if !f.required {
 		s = s.orNull()
 	}
+	if f.zero.kind != "" {
+		s = Schema{"anyOf": []Schema{s, {"const": f.zero.JSON()}}}
+	}
 	return s.with("description", f.meaning), true
 }
 

@@ -74,7 +74,7 @@ func inSeconds[T any](meaning string, at func(*T) *time.Duration) field[T] {
 		}
 		minutes, both := r.body.get(sessionMinutes)
 		switch {
-		case !both || minutes.kind != kindNumber || minutes.text == strconv.Itoa(minutesOf(d)):
+		case !both || minutes.kind != kindNumber || minutes.text == "0" || minutes.text == strconv.Itoa(minutesOf(d)):
 		case was != nil && d == *at(was):
 			return // the minutes are new
 		case was != nil && minutes.text == strconv.Itoa(minutesOf(*at(was))):

@@ -147,7 +147,10 @@ func (s *Server) whoAsks(ctx *fasthttp.RequestCtx) identity {
 	}
 	scheme, token, _ := strings.Cut(string(ctx.Request.Header.Peek("Authorization")), " ")
 	if who.bearer = strings.EqualFold(scheme, "Bearer"); !who.bearer {
-		return who
+		token = string(ctx.Request.Header.Peek("X-Auth-Key")) // of clients that are given a key and an address
+		if who.bearer = token != ""; !who.bearer {
+			return who
+		}
 	}
 	token = strings.TrimSpace(token)
 	if who.scope = s.Scope(token); who.scope > Nothing {

@@ -182,6 +182,10 @@ func TestWhoMayDoWhat(t *testing.T) {
 	wants(t, 401, `"success":false`, "POST", base+"/client/v4/x", nil)
 	wants(t, 401, "", "GET", base+"/thing", nil, "Authorization", readToken)
 	wants(t, 200, "", "GET", base+"/thing", nil, "Authorization", "bearer "+readToken)
+	wants(t, 200, "", "POST", base+"/thing", nil, "X-Auth-Key", writeToken, "X-Auth-Email", "operator@shop.example")
+	wants(t, 403, "", "POST", base+"/thing", nil, "X-Auth-Key", readToken)
+	wants(t, 401, "not good", "GET", base+"/thing", nil, "X-Auth-Key", "wrong-0123456789ab")
+	wants(t, 401, "not good", "GET", base+"/thing", nil, "X-Auth-Key", readToken, "Authorization", "Bearer wrong-0123456789ab")
 	next := new(Tokens)
 	if err := errors.Join(next.Add("another-0123456789", Read), s.SetTokens(next)); err != nil {
 		t.Fatal(err)
