@@ -296,9 +296,9 @@ func (c *Core) StoreBack(now time.Time) {
 	c.health.store.set(nil)
 }
 
-// AppendSnapshot appends what is worth keeping over a restart.
+// AppendSnapshot appends all counts, which are worth keeping over a restart.
 func (c *Core) AppendSnapshot(dst []byte) ([]byte, error) { return c.replica.AppendSnapshot(dst) }
 
-// Restore takes up what an earlier start has kept. It is called before anything
+// Restore takes up what an earlier start has kept, oldest first. It is called before anything
 // else.
-func (c *Core) Restore(state []byte, now time.Time) error { return c.replica.Restore(state, now) }
+func (c *Core) Restore(kept [][]byte, now time.Time) error { return c.replica.Restore(kept, now) }

@@ -2,12 +2,10 @@ package node
 
 import (
 	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,9 +20,6 @@ const (
 	identityFile = "identity.json"
 	countsFile   = "counts"
 	lockFile     = "lock"
-
-	// maxCounts bounds what is read back; a larger file is not ours.
-	maxCounts = 256 << 20
 )
 
 // ErrInUse says that another process works in the data directory.
@@ -183,35 +178,6 @@ func (d *DataDir) KeepIdentity() (written bool, err error) {
 		return false, err
 	}
 	return true, d.writeIdentity(d.self)
-}
-
-// SaveCounts stores what the node counts. The old content stays until the new
-// one is on disk.
-func (d *DataDir) SaveCounts(state []byte) error {
-	var sum [4]byte
-	binary.BigEndian.PutUint32(sum[:], crc32.Checksum(state, castagnoli))
-	return d.replace(countsFile, sum[:], state)
-}
-
-// LoadCounts returns what SaveCounts stored, or nil when there is nothing.
-func (d *DataDir) LoadCounts() ([]byte, error) {
-	f, err := d.root.Open(countsFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	framed, err := io.ReadAll(io.LimitReader(f, maxCounts+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", countsFile, err)
-	}
-	if len(framed) < 4 || len(framed) > maxCounts ||
-		binary.BigEndian.Uint32(framed) != crc32.Checksum(framed[4:], castagnoli) {
-		return nil, fmt.Errorf("%s is damaged", countsFile)
-	}
-	return framed[4:], nil
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -20,6 +20,8 @@ type disk struct {
 	batch []durable.Write // under way
 	since time.Time
 	lost  error // the store is broken
+
+	written int // bytes, of names and values
 }
 
 var errDisk = errors.New("no space left on device")
@@ -39,6 +41,7 @@ func (d *disk) put(batch []durable.Write) {
 		d.keys = map[[2]string][]byte{}
 	}
 	for _, w := range batch {
+		d.written += len(w.Object) + len(w.Key) + len(w.Value)
 		if k := [2]string{w.Object, w.Key}; w.Value == nil {
 			delete(d.keys, k)
 		} else {

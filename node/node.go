@@ -276,10 +276,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	close(n.ended)
 	n.core.Close(n.Now())
 	n.journal.finish(n.core, n.Now())
-	if state, snapErr := n.core.AppendSnapshot(saver.buffer()); snapErr == nil {
-		saver.save(state)
-	}
-	saver.close()
+	n.sayUnkept(saver.close(n.core.replica, n.Now()))
 	n.core.CloseHistory(n.Now())
 	past.keep(n.core.TakeHistory())
 	past.close(n.core.PastPassed())
@@ -290,9 +287,9 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 // restore takes up what the last start has kept. Counts are repaired by other
 // nodes, so that damaged ones are worth a warning, not a stop.
 func (n *Node) restore() {
-	state, err := n.cfg.Data.LoadCounts()
-	if err == nil && state != nil {
-		err = n.core.Restore(state, n.Now())
+	records, err := n.cfg.Data.LoadCounts()
+	if len(records) > 0 {
+		err = n.core.Restore(records, n.Now())
 	}
 	if err != nil {
 		n.log.Warn("counts of the last start are lost; sessions and places in passes stay valid", "error", err)
@@ -370,7 +367,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 		n.watchFacts()
 		past.keep(n.core.TakeHistory())
 		if !now.Before(persist) {
-			n.persist(saver)
+			n.sayUnkept(saver.step(n.core.replica, now))
 			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))
 		}
 	}
@@ -457,11 +454,9 @@ func (n *Node) send(mesh Mesh, out []Message) {
 	}
 }
 
-func (n *Node) persist(saver *saver) {
-	state, err := n.core.AppendSnapshot(saver.buffer())
+// sayUnkept says why counts cannot be written down; nil: they can.
+func (n *Node) sayUnkept(err error) {
 	if err != nil {
 		n.log.Error("counts cannot be written down", "error", err)
-		return
 	}
-	saver.save(state)
 }

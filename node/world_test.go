@@ -140,7 +140,7 @@ func (w *world) start(m *machine, s room.Settings) {
 		w.t.Fatal(err)
 	}
 	if m.snapshot != nil {
-		if err := core.Restore(m.snapshot, w.now); err != nil {
+		if err := core.Restore([][]byte{m.snapshot}, w.now); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -88,7 +88,7 @@ func newShipped(b birth, now time.Time) (brain, error) {
 		return nil, err
 	}
 	if b.state != nil {
-		if err := core.Restore(b.state, now); err != nil {
+		if err := core.Restore([][]byte{b.state}, now); err != nil {
 			return nil, err
 		}
 	}

@@ -349,7 +349,7 @@ func TestRestartCountsOnce(t *testing.T) {
 	m.kill(nodes[0])
 	m.run(500 * time.Millisecond)
 	x := m.start(0, "east")
-	if err := x.Restore(state, m.now); err != nil {
+	if err := x.Restore([][]byte{state}, m.now); err != nil {
 		t.Fatal(err)
 	}
 	if got := x.PreviousActive(room); got != 5 {
@@ -376,16 +376,16 @@ func TestRestoreRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Restore(state, m.now); err == nil {
+	if err := x.Restore([][]byte{state}, m.now); err == nil {
 		t.Error("a snapshot of this very boot was taken: the number was not raised")
 	}
 	y := m.start(0, "east")
 	for name, bad := range map[string][]byte{"empty": nil, "version": {9}, "cut": state[:len(state)/2]} {
-		if err := y.Restore(bad, m.now); err == nil {
+		if err := y.Restore([][]byte{bad}, m.now); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if err := y.Restore(state, m.now); err != nil {
+	if err := y.Restore([][]byte{state}, m.now); err != nil {
 		t.Errorf("an honest snapshot: %v", err)
 	}
 }
