@@ -1,12 +1,14 @@
 package node
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -43,6 +45,8 @@ type cataloged struct {
 
 	begun   bool
 	mark    uint64 // the reading of the facts that it is of
+	at      uint64 // how far the map was read by then
+	effects *catalog.Effects
 	read    atomic.Pointer[catalog.Catalog]
 	refused atomic.Pointer[[]catalog.Refusal]
 	left    []string // names of rooms that the configuration had at the last start, and has no more
@@ -131,6 +135,22 @@ func (o overlay) Keys() iter.Seq[string] {
 	}
 }
 
+func (o overlay) KeysWith(id [16]byte) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range o.Map.KeysWith(id) {
+			if _, ok := o.writes[key]; !ok && !yield(key) {
+				return
+			}
+		}
+		for key, v := range o.writes {
+			_, rest, _ := strings.Cut(key, "/")
+			if name, _, _ := strings.Cut(rest, "/"); v != nil && name == hex.EncodeToString(id[:]) && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
 // startRooms returns the rooms that a node starts with: those it had at its last start,
 // and what its configuration brings. It writes nothing yet.
 func (c *Core) startRooms() []room.Settings {
@@ -211,7 +231,7 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 	for _, w := range writes {
 		o.writes[w.Key] = w.Value
 	}
-	is := catalog.Read(o)
+	is := was.Update(o, maps.Keys(o.writes))
 	// Who hears that a room stands nowhere any more shall know already that it was deleted: another
 	// one may be made there at once.
 	var over []crdt.Write
@@ -242,31 +262,57 @@ func (c *Core) followCatalog(now time.Time) {
 	if k == nil || !c.open.Load() || c.leave.on || k.begun && k.mark == c.facts.catalog {
 		return // who leaves takes nothing up any more
 	}
-	k.begun, k.mark = true, c.facts.catalog
-	read := catalog.Read(c.replica)
-	all, refused := read.Effective(k.Check)
-	all = append(all, c.kept(read, all)...)
+	at := c.replica.MapChanges()
+	var read *catalog.Catalog
+	if k.begun {
+		read = k.read.Load().Update(c.replica, c.replica.MapChanged(k.at))
+	} else {
+		read = catalog.Read(c.replica)
+	}
+	k.begun, k.mark, k.at = true, c.facts.catalog, at
+	same := map[*room.Settings]bool{}
+	if k.effects != nil {
+		for _, s := range k.effects.Running {
+			same[s] = true
+		}
+	}
+	k.effects = read.Effects(k.effects, k.Check)
+	running := k.effects.Running
+	running = append(running[:len(running):len(running)], c.kept(read, running)...)
+	refused := slices.Clone(k.effects.Refused)
 	if k.Follow != nil {
+		all := make([]room.Settings, len(running))
+		for i, s := range running {
+			all[i] = *s
+		}
 		k.Follow(all, refused)
 	}
 	refused = append(refused, c.followLimits(read, now)...)
 	k.read.Store(read)
 	k.refused.Store(&refused)
+	c.followRooms(running, same, now)
+}
 
+// followRooms has rooms be run by these settings, and no others be run. Those that are the same as before are left alone.
+func (c *Core) followRooms(running []*room.Settings, same map[*room.Settings]bool, now time.Time) {
 	rooms := maps.Clone(c.rooms)
-	wanted := make(map[crdt.RoomID]bool, len(all))
+	wanted := make(map[crdt.RoomID]bool, len(running))
 	var fresh, over []*Room
-	for _, s := range all {
+	for _, s := range running {
 		wanted[s.ID] = true
-		if r := rooms[s.ID]; r == nil {
-			r = newRoom(c, s)
+		r := rooms[s.ID]
+		switch {
+		case r == nil:
+			r = newRoom(c, *s)
 			r.cataloged = true
 			rooms[s.ID] = r
 			fresh = append(fresh, r)
-		} else {
-			r.follow(s, now)
+		case same[s] && r.cataloged && !r.resting.Load():
+			continue
+		default:
+			r.follow(*s, now)
 		}
-		rooms[s.ID].shareSettings(read.Room(s.ID))
+		r.shareSettings(s)
 	}
 	for _, r := range c.order {
 		switch {
@@ -303,20 +349,22 @@ func (c *Core) followLimits(read *catalog.Catalog, now time.Time) []catalog.Refu
 // kept returns the settings of rooms that are run, and of which what the catalog says now
 // cannot hold: better what it said before than no limit. Those that are in the way of
 // others are not among them.
-func (c *Core) kept(read *catalog.Catalog, all []room.Settings) (more []room.Settings) {
+func (c *Core) kept(read *catalog.Catalog, running []*room.Settings) (more []*room.Settings) {
+	run := make(map[crdt.RoomID]bool, len(running))
+	for _, s := range running {
+		run[s.ID] = true
+	}
 	for _, r := range c.order {
-		s := r.settings.Load()
-		is := func(o room.Settings) bool { return o.ID == r.id }
-		if !r.resting.Load() && read.Room(r.id) != nil && !slices.ContainsFunc(all, is) && apartFromAll(s, all) {
-			more = append(more, *s)
+		if s := r.settings.Load(); !r.resting.Load() && !run[r.id] && read.Room(r.id) != nil && apartFromAll(s, running) {
+			more = append(more, s)
 		}
 	}
 	return more
 }
 
 // apartFromAll reports whether a room may stand beside others.
-func apartFromAll(s *room.Settings, others []room.Settings) bool {
-	return !slices.ContainsFunc(others, func(o room.Settings) bool { return room.Apart(&o, s) != nil })
+func apartFromAll(s *room.Settings, others []*room.Settings) bool {
+	return !slices.ContainsFunc(others, func(o *room.Settings) bool { return room.Apart(o, s) != nil })
 }
 
 // follow has a room that is kept be as the catalog says.
@@ -333,17 +381,10 @@ func (r *Room) follow(s room.Settings, now time.Time) {
 
 // shareSettings has a room keep no settings of its own where the catalog keeps the same:
 // nobody changes either.
-func (r *Room) shareSettings(as *catalog.Room) {
-	if as == nil {
-		return
-	}
-	s := *r.settings.Load()
-	if len(s.Events) == 0 && len(s.Front.Rules) == 0 { // there, both are nil
-		s.Events, s.Front.Rules = nil, nil
-	}
-	if reflect.DeepEqual(s, as.Settings) {
-		r.settings.Store(&as.Settings)
-		r.line.SetSettings(&as.Settings)
+func (r *Room) shareSettings(s *room.Settings) {
+	if reflect.DeepEqual(*r.settings.Load(), *s) {
+		r.settings.Store(s)
+		r.line.SetSettings(s)
 	}
 }
 

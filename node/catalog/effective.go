@@ -3,6 +3,7 @@ package catalog
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -21,8 +22,36 @@ type Refusal struct {
 	Why   error
 }
 
-// Effective returns the settings by which the rooms of a catalog are run, oldest room
-// first, and what was left out because it does not go together with what is older. check
+// Effects is what comes of a catalog.
+type Effects struct {
+	// Running has the settings by which rooms are run, oldest first. They are shared with the
+	// effects of later catalogs, and are not to be changed.
+	Running []*room.Settings
+	// Refused is what was left out because it does not go together with what is older.
+	Refused []Refusal
+
+	alone map[*Room]*effect // of each room, whatever the others are
+}
+
+// effect is what comes of one room by itself.
+type effect struct {
+	settings      *room.Settings
+	refused       []Refusal
+	err           error
+	crawlerBypass bool // of its zone
+}
+
+// Effective returns what Effects has of a catalog. The settings are the caller's.
+func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settings, refused []Refusal) {
+	e := c.Effects(nil, check)
+	for _, s := range e.Running {
+		all = append(all, s.Clone())
+	}
+	return all, e.Refused
+}
+
+// Effects returns what comes of a catalog. before is what came of an earlier one by the same check, and
+// saves work on the rooms that both have; it may be nil. check
 // says what else is to hold of a room, as the front sees it; nil: nothing. A room that is
 // refused is not run, and requests for it go to the rooms or the site that they would go
 // to without it; it runs as soon as an operator has changed it, or what stands in its way.
@@ -30,29 +59,46 @@ type Refusal struct {
 // A limit that an operator has set must not fall away because of a lesser mistake, so
 // whatever can be left out is: an event that overlaps another or is one too many, a rule
 // that a node cannot ask or that is one too many, a page that is none or has not arrived.
-func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settings, refused []Refusal) {
+func (c *Catalog) Effects(before *Effects, check func(*room.Settings) error) *Effects {
 	rooms := slices.Clone(c.order)
 	slices.SortFunc(rooms, older)
 	var neighbours room.Neighbours
+	e := &Effects{alone: make(map[*Room]*effect, len(rooms))}
 	for _, r := range rooms {
-		s, left := r.sound(check)
-		s.Front.CrawlerBypass = c.zones[r.Zone].SearchEngineCrawlerBypass
-		refused = append(refused, left...)
-		err := validate(&s, check)
-		if err == nil {
-			err = neighbours.Apart(&s)
+		var x *effect
+		if before != nil {
+			x = before.alone[r]
 		}
-		if err == nil && len(all) == MaxRooms {
+		if bypass := c.zones[r.Zone].SearchEngineCrawlerBypass; x == nil || x.crawlerBypass != bypass {
+			x = r.effect(bypass, check)
+		}
+		e.alone[r] = x
+		e.Refused = append(e.Refused, x.refused...)
+		s, err := x.settings, x.err
+		if err == nil {
+			err = neighbours.Apart(s)
+		}
+		if err == nil && len(e.Running) == MaxRooms {
 			err = fmt.Errorf("there are %d rooms that are older, which is as many as there may be", MaxRooms)
 		}
 		if err != nil {
-			refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Why: err})
+			e.Refused = append(e.Refused, Refusal{Room: s.ID, Name: s.Name, Why: err})
 			continue
 		}
-		all = append(all, s)
-		neighbours.Add(&s)
+		e.Running = append(e.Running, s)
+		neighbours.Add(s)
 	}
-	return all, refused
+	return e
+}
+
+func (r *Room) effect(crawlerBypass bool, check func(*room.Settings) error) *effect {
+	s, refused := r.sound(check)
+	s.Front.CrawlerBypass = crawlerBypass
+	x := &effect{settings: &s, refused: refused, err: validate(&s, check), crawlerBypass: crawlerBypass}
+	if reflect.DeepEqual(s, r.Settings) { // as nearly always: there may be a thousand
+		x.settings = &r.Settings
+	}
+	return x
 }
 
 var eventIndex = regexp.MustCompile(`events\[(\d+)\]`)

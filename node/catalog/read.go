@@ -17,6 +17,7 @@ import (
 type Map interface {
 	Get(key string) (value []byte, at crdt.Stamp, ok bool)
 	Keys() iter.Seq[string]
+	KeysWith(id [16]byte) iter.Seq[string] // those that have an id between their first slash and the next
 }
 
 // Catalog is all that operators have set. It is for reading; changes are made of clones.
@@ -35,32 +36,17 @@ func Read(m Map) *Catalog {
 	r := reader{m: m, rooms: map[crdt.RoomID]*unread{}}
 	c := &Catalog{zones: map[string]Zone{}, rooms: map[crdt.RoomID]*Room{}}
 	for key := range m.Keys() {
-		kind, rest, _ := strings.Cut(key, "/")
-		if kind == kindZone {
-			var v zoneValue
-			if _, ok := r.value(key, &v); ok && IsZoneName(rest) {
-				c.zones[rest] = Zone{SearchEngineCrawlerBypass: v.CrawlerBypass}
-			}
-			continue
-		}
-		if kind == kindLimit {
+		switch kind, rest, _ := strings.Cut(key, "/"); kind {
+		case kindZone:
+			r.zone(c, rest)
+		case kindLimit:
 			r.takeLimit(rest, key)
-			continue
-		}
-		name, of, _ := strings.Cut(rest, "/")
-		if id, err := crdt.ParseRoomID(name); err == nil && id.String() == name {
-			r.take(kind, id, of, key)
+		default:
+			r.takeKey(key)
 		}
 	}
 	c.limits = r.orderedLimits()
-	for _, u := range r.rooms {
-		if u.there {
-			c.rooms[u.room.Settings.ID] = r.finish(u)
-		}
-	}
-	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
-		return cmp.Or(cmp.Compare(a.Zone, b.Zone), older(a, b))
-	})
+	r.finishInto(c)
 	return c
 }
 

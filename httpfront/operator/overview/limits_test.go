@@ -1,8 +1,6 @@
 package overview
 
 import (
-	"iter"
-	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,27 +13,20 @@ import (
 	"github.com/ropeline/ropeline/transport"
 )
 
-// written is a catalog.Map.
-type written map[string][]byte
-
-func (m written) Get(key string) ([]byte, crdt.Stamp, bool) {
-	v, ok := m[key]
-	return v, crdt.Stamp{}, ok
-}
-
-func (m written) Keys() iter.Seq[string] { return maps.Keys(m) }
-
 // setLimits returns a catalog with these rules, and their ids.
 func setLimits(rules ...limit.Rule) (*catalog.Catalog, []string) {
-	all, m := catalog.FileLimits(rules, time.Unix(0, 0)), written{}
-	for _, w := range catalog.LimitWrites(nil, all) {
-		m[w.Key] = w.Value
+	var m crdt.LWW
+	all := catalog.FileLimits(rules, time.Unix(0, 0))
+	for i, w := range catalog.LimitWrites(nil, all) {
+		if err := m.Set(w.Key, w.Value, crdt.Stamp{Wall: int64(i + 1)}); err != nil {
+			panic(err)
+		}
 	}
 	var ids []string
 	for _, l := range all {
 		ids = append(ids, l.ID.String())
 	}
-	return catalog.Read(m), ids
+	return catalog.Read(&m), ids
 }
 
 // counting returns what a node tells of a rule that it counts for.
