@@ -62,21 +62,27 @@ func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settin
 func (c *Catalog) Effects(before *Effects, check func(*room.Settings) error) *Effects {
 	rooms := slices.Clone(c.order)
 	slices.SortFunc(rooms, older)
-	var neighbours room.Neighbours
+	if before == nil {
+		before = &Effects{}
+	}
+	ran := make(map[*room.Settings]bool, len(before.Running)) // beside each other
+	for _, s := range before.Running {
+		ran[s] = true
+	}
+	var all, others room.Neighbours // others: those that did not run before
 	e := &Effects{alone: make(map[*Room]*effect, len(rooms))}
 	for _, r := range rooms {
-		var x *effect
-		if before != nil {
-			x = before.alone[r]
-		}
+		x := before.alone[r]
 		if bypass := c.zones[r.Zone].SearchEngineCrawlerBypass; x == nil || x.crawlerBypass != bypass {
 			x = r.effect(bypass, check)
 		}
 		e.alone[r] = x
 		e.Refused = append(e.Refused, x.refused...)
 		s, err := x.settings, x.err
-		if err == nil {
-			err = neighbours.Apart(s)
+		if err == nil && ran[s] {
+			err = others.Apart(s)
+		} else if err == nil {
+			err = all.Apart(s)
 		}
 		if err == nil && len(e.Running) == MaxRooms {
 			err = fmt.Errorf("there are %d rooms that are older, which is as many as there may be", MaxRooms)
@@ -86,7 +92,9 @@ func (c *Catalog) Effects(before *Effects, check func(*room.Settings) error) *Ef
 			continue
 		}
 		e.Running = append(e.Running, s)
-		neighbours.Add(s)
+		if all.Add(s); !ran[s] {
+			others.Add(s)
+		}
 	}
 	return e
 }
