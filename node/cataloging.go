@@ -259,8 +259,8 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 // followCatalog has rooms be what the catalog says, if that has changed.
 func (c *Core) followCatalog(now time.Time) {
 	k := c.catalog
-	if k == nil || !c.open.Load() || c.leave.on || k.begun && k.mark == c.facts.catalog {
-		return // who leaves takes nothing up any more
+	if k == nil || !c.open.Load() || k.begun && k.mark == c.facts.catalog {
+		return
 	}
 	at := c.replica.MapChanges()
 	var read *catalog.Catalog
@@ -270,6 +270,10 @@ func (c *Core) followCatalog(now time.Time) {
 		read = catalog.Read(c.replica)
 	}
 	k.begun, k.mark, k.at = true, c.facts.catalog, at
+	if c.leave.on { // who leaves takes nothing up any more, and shows operators what there is
+		k.read.Store(read)
+		return
+	}
 	same := map[*room.Settings]bool{}
 	if k.effects != nil {
 		for _, s := range k.effects.Running {

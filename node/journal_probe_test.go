@@ -137,7 +137,7 @@ func TestNodeWhoseDiskIsFull(t *testing.T) {
 				t.Errorf("with %d bytes free a visitor who is in was turned away", step.free)
 			}
 			begun := time.Now()
-			err := n.note(t.Context(), func(c *Core, now time.Time) error {
+			_, err := n.note(t.Context(), func(c *Core, now time.Time) error {
 				return c.facts.set(nodeKey(factDead, crdt.NodeID{77, byte(i)})+"/"+n.core.self.Node.String(), []byte{factVersion}, now)
 			})
 			if wrote := err == nil; wrote != step.admit || !wrote && !errors.Is(err, durable.ErrFull) || time.Since(begun) > 3*time.Second {

@@ -1,9 +1,12 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -44,7 +47,7 @@ func (n *Node) tell(ctx context.Context, do func(c *Core, now time.Time) error) 
 }
 
 // doneInterval is how often it is looked whether what an operator has said is done.
-const doneInterval = 50 * time.Millisecond
+const doneInterval = 20 * time.Millisecond
 
 // until returns once the core says that something is done.
 func (n *Node) until(ctx context.Context, done func(c *Core) bool) error {
@@ -92,8 +95,7 @@ func (n *Node) Leave(ctx context.Context) error {
 // nobody knows whether it is: say it again. Any goroutine may call it, while Run
 // runs.
 func (n *Node) DeclareDead(ctx context.Context, id crdt.NodeID) error {
-	err := n.note(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) })
-	if err != nil {
+	if _, err := n.note(ctx, func(c *Core, now time.Time) error { return c.DeclareDead(id, now) }); err != nil {
 		return err
 	}
 	return n.tell(ctx, func(c *Core, now time.Time) error { c.lookForDown(now); return nil }) // so that it shows at once
@@ -114,13 +116,16 @@ func (n *Node) Recovered(ctx context.Context, id crdt.NodeID) (all bool, err err
 // ctx ends before, nobody knows whether it is: say it again. Any goroutine may call it,
 // while Run runs.
 func (n *Node) Retire(ctx context.Context, id crdt.RoomID) error {
-	return n.note(ctx, func(c *Core, now time.Time) error { return c.Retire(id, now) })
+	_, err := n.note(ctx, func(c *Core, now time.Time) error { return c.Retire(id, now) })
+	return err
 }
 
 // Edit has operators change the catalog, as Core.Edit does, and returns once that is on
-// disk. If ctx ends before, nobody knows whether it is: read the catalog. Any goroutine may
-// call it, while Run runs.
-func (n *Node) Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) error {
+// this node's disk and on those of all nodes in reach; these are waited for spreadPatience.
+// It names the nodes that exist and have not said that it is on their disks. If ctx ends
+// before, nobody knows whether it is on any: read the catalog. Any goroutine may call it,
+// while Run runs.
+func (n *Node) Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) (notYetAt []string, err error) {
 	return n.note(ctx, func(c *Core, now time.Time) error { return c.Edit(edit, now) })
 }
 
@@ -138,21 +143,20 @@ func (n *Node) History(ctx context.Context, q history.Question) (a history.Answe
 }
 
 // note has the loop do something and returns once what it tells the mesh is on disk, or that
-// has failed for a while.
-func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) error {
-	var told uint64
-	err := n.tell(ctx, func(c *Core, now time.Time) error {
-		err := do(c, now)
-		told = c.Told()
+// has failed for a while, and on the disks of others as Edit says.
+func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) (notYetAt []string, err error) {
+	var act Act
+	err = n.tell(ctx, func(c *Core, now time.Time) (err error) {
+		act, err = c.Do(do, now)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	failing := 0 // looks in a row at which the store had failed
 	var failed error
 	err = n.until(ctx, func(c *Core) bool {
-		if c.Noted(told) {
+		if c.Noted(act.told) {
 			failed = nil
 			return true
 		}
@@ -164,9 +168,38 @@ func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) 
 		return failing > int(storePatience/doneInterval)
 	})
 	if err = errors.Join(err, failed); err != nil {
-		return fmt.Errorf("this is done, but not on disk yet: %w", err)
+		return nil, fmt.Errorf("this is done, but not on disk yet: %w", err)
 	}
-	return nil
+	return n.spread(ctx, act)
+}
+
+// spread waits until an act is on the disks of all nodes in reach, but not for long, and names
+// those that have not said that they have it.
+func (n *Node) spread(ctx context.Context, act Act) ([]string, error) {
+	var names []string
+	end := n.Now().Add(spreadPatience)
+	err := n.until(ctx, func(c *Core) bool {
+		nodes, inReach := c.NotYetAt(act)
+		names = n.namesOf(nodes)
+		return !inReach || !n.Now().Before(end)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("this is done, and on the disk of this node: %w", err)
+	}
+	return names, nil
+}
+
+// namesOf returns what operators call some nodes, in order. The loop calls it.
+func (n *Node) namesOf(nodes []crdt.NodeID) (names []string) {
+	called := maps.Clone(n.core.facts.names)
+	for _, p := range (*n.mesh.Load()).Members() {
+		noteFact(&called, crdt.NodeID(p.ID), p.Name)
+	}
+	for _, id := range nodes {
+		names = append(names, cmp.Or(called[id], id.String()))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // storePatience is how long an operator waits for a store that has failed. It is tried again

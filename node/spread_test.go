@@ -172,3 +172,17 @@ func TestSettledIsOnAllDisks(t *testing.T) {
 		t.Error("all nodes have had it on disk for seconds, and it is not settled")
 	}
 }
+
+// TestALeaverShowsWhatIsChanged asks a node that passes its rights on: it takes nothing up any
+// more, and what it shows operators is not of yesterday.
+func TestALeaverShowsWhatIsChanged(t *testing.T) {
+	w := newCatalogWorld(t, escrowSettings(50), "a", "a")
+	leaver := w.nodes[1]
+	leaver.core.leave.on = true
+	if late := w.change(w.nodes[0], roomID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 77 }); len(late) > 0 {
+		t.Errorf("the change is not yet at %v", late)
+	}
+	if is := leaver.core.Catalog().Room(roomID).Settings.TotalActiveUsers; is != 77 {
+		t.Errorf("the node that leaves shows a limit of %d, want 77", is)
+	}
+}

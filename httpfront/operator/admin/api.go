@@ -70,6 +70,8 @@ type Route struct {
 	Media  string // of what is answered; "": JSON, with what goes around it
 
 	Handle Handler
+
+	cataloged bool // it is about what the catalog has
 }
 
 // Handler answers a request. Its error may be a Refusal; any other says that the node
@@ -102,7 +104,11 @@ func New(cfg Config) (*API, error) {
 		cfg.Now = time.Now
 	}
 	a := &API{cfg: cfg, mesh: cfg.Mesh, bySize: map[int][]*Route{}}
-	a.routes = slices.Concat(roomRoutes(), eventRoutes(), ruleRoutes(), zoneRoutes(), limitRoutes(), []Route{a.documentRoute()}, cfg.Routes)
+	a.routes = slices.Concat(roomRoutes(), eventRoutes(), ruleRoutes(), zoneRoutes(), limitRoutes())
+	for i := range a.routes {
+		a.routes[i].cataloged = true
+	}
+	a.routes = slices.Concat(a.routes, []Route{a.documentRoute()}, cfg.Routes)
 	known := map[string]bool{}
 	for i := range a.routes {
 		r := &a.routes[i]
@@ -213,6 +219,9 @@ func (a *API) Do(ctx context.Context, req Request) Response {
 }
 
 func (c *Call) handle(ctx context.Context) (Answer, error) {
+	if (c.route.cataloged || c.params["room"] != "") && c.api.mesh.Catalog() == nil {
+		return Answer{}, errNoCatalog
+	}
 	if err := c.checkQuery(); err != nil {
 		return Answer{}, err
 	}
@@ -223,6 +232,9 @@ func (c *Call) handle(ctx context.Context) (Answer, error) {
 	}
 	return c.route.Handle(ctx, c)
 }
+
+// errNoCatalog keeps those who ask a node that has just started from taking all rooms for deleted.
+var errNoCatalog = errors.New("it does not know what operators have set, as long as it is not ready (see /readyz) and where its rooms are more than a catalog holds")
 
 // refused returns the answer to a request that was not carried out.
 func (c *Call) refused(err error) Response {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/nearest"
@@ -30,6 +31,7 @@ type Call struct {
 
 	body     value
 	messages []Mistake // for the answer
+	notYetAt []string  // as Mesh.Edit has it
 }
 
 // Param returns a parameter of the path.
@@ -85,19 +87,33 @@ type envelope struct {
 	Pages    *Page     `json:"result_info,omitempty"`
 }
 
+// notYetAtField is the field of an answer that names the nodes which may not have the change on their disks.
+const notYetAtField = "Ropeline-Not-Yet-At"
+
 func (c *Call) answered(a Answer) Response {
-	switch {
-	case a.Raw != nil:
+	if a.Raw != nil {
 		return *a.Raw
+	}
+	names := strings.Join(c.notYetAt, ", ")
+	result := a.Result
+	switch {
 	case c.dialect:
-		return jsonResponse(http.StatusOK, envelope{true, []Mistake{}, append([]Mistake{}, c.messages...), a.Result, a.Pages})
+		messages := append([]Mistake{}, c.messages...)
+		if names != "" {
+			messages = append(messages, Mistake{Code: CodeNotYet, Message: "this holds, and is not yet on the disks of " + names})
+		}
+		result = envelope{true, []Mistake{}, messages, result, a.Pages}
 	case a.List:
-		return jsonResponse(http.StatusOK, struct {
+		result = struct {
 			Items any   `json:"items"`
 			Pages *Page `json:"result_info,omitempty"`
-		}{a.Result, a.Pages})
+		}{result, a.Pages}
 	}
-	return jsonResponse(http.StatusOK, a.Result)
+	resp := jsonResponse(http.StatusOK, result)
+	if names != "" {
+		resp.Header = map[string]string{notYetAtField: names}
+	}
+	return resp
 }
 
 func jsonResponse(status int, v any) Response {

@@ -95,11 +95,17 @@ func (c *Call) rule(r *catalog.Room) (int, error) {
 	return i, nil
 }
 
+// write is Mesh.Edit; whose disks do not have it yet, the answer says.
+func (c *Call) write(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) (err error) {
+	c.notYetAt, err = c.api.mesh.Edit(ctx, edit)
+	return err
+}
+
 // edit has a room become what change makes of a copy of it, if that can be, and returns
 // it. change says which part of the room the fields of the request are about.
 func (c *Call) edit(ctx context.Context, m mode, change func(r *reader, is *catalog.Room) (part, error)) (*catalog.Room, error) {
 	var is *catalog.Room
-	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+	err := c.write(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		was, err := c.room(cat)
 		if err != nil {
 			return nil, err
@@ -154,7 +160,7 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 	var id crdt.RoomID
 	rand.Read(id[:])
 	var is catalog.Room
-	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+	err = c.write(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		r := &reader{mode: create, body: c.body}
 		is = decode(r, c.body, roomFields(), newRoom(), nil)
 		is.Zone, is.Settings.ID, is.Created = zone, id, c.now()
@@ -173,7 +179,7 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 // whole room.
 func (c *Call) drop(ctx context.Context, change func(is *catalog.Room) (*catalog.Room, error)) (*catalog.Room, error) {
 	var is *catalog.Room
-	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+	err := c.write(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		was, err := c.room(cat)
 		if err != nil {
 			return nil, err

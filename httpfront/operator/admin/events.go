@@ -78,8 +78,5 @@ func deleteEvent(ctx context.Context, c *Call) (Answer, error) {
 		is.Events = slices.Delete(is.Events, i, i+1)
 		return is, nil
 	})
-	if err != nil {
-		return Answer{}, err
-	}
-	return deleted(id.String()), nil
+	return deleted(id.String()), err
 }

@@ -113,15 +113,12 @@ func replaceLimits(ctx context.Context, c *Call) (Answer, error) {
 		}
 		return allOfThem, limitList.replace(c, r, is)
 	})
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{Result: c.shownLimits(), List: true}, nil
+	return Answer{Result: c.shownLimits(), List: true}, err
 }
 
 func deleteLimit(ctx context.Context, c *Call) (Answer, error) {
 	var id limit.ID
-	err := c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+	err := c.write(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		was := cat.RateLimits()
 		i, err := c.limitAt(was)
 		if err != nil {
@@ -130,10 +127,7 @@ func deleteLimit(ctx context.Context, c *Call) (Answer, error) {
 		id = was[i].ID
 		return catalog.LimitWrites(was, slices.Delete(cat.RateLimits(), i, i+1)), nil
 	})
-	if err != nil {
-		return Answer{}, err
-	}
-	return Answer{Result: members{{"id", id.String()}}}, nil
+	return deleted(id.String()), err
 }
 
 // allOfThem is in place of the place of one.
@@ -175,7 +169,7 @@ func (c *Call) editLimit(ctx context.Context, m mode, change func(r *reader, is 
 // editLimits has the rate limits become what change makes of a copy of them, if that can
 // be. It returns the one whose place change returns, unless that is allOfThem.
 func (c *Call) editLimits(ctx context.Context, m mode, change func(r *reader, is *[]catalog.RateLimit) (int, error)) (made catalog.RateLimit, err error) {
-	err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+	err = c.write(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 		was, is := cat.RateLimits(), cat.RateLimits()
 		r := &reader{mode: m, body: c.body}
 		at, err := change(r, &is)

@@ -12,12 +12,13 @@ import (
 
 // Mesh is what an API is asked of: a node, and through it all others.
 type Mesh interface {
-	// Catalog returns what operators have set, as this node knows it now. It is for reading.
+	// Catalog returns what operators have set, as this node knows it now; nil if it does not. It is for reading.
 	Catalog() *catalog.Catalog
 	// Edit calls edit with the newest catalog, one caller at a time, and has the mesh hold
 	// what it returns to be written. It returns edit's error as it is, and otherwise once
-	// the writes are on this node's disk. No writes: nothing happens.
-	Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) error
+	// the writes are on the disks of this node and, unless that takes too long, of all in
+	// reach. It names the nodes that have not said so. No writes: nothing happens.
+	Edit(ctx context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) (notYetAt []string, err error)
 	// Check reports what of a room's settings this node's front cannot do (expressions,
 	// templates); for catalog.Catalog.Check.
 	Check(s *room.Settings) error

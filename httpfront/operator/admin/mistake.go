@@ -41,6 +41,7 @@ const (
 
 	CodeNotServed = 1301 // a message, no mistake: this node does not run the room
 	CodeNoEffect  = 1302 // a message, no mistake: the setting is kept, and nothing is done with it
+	CodeNotYet    = 1303 // a message, no mistake: some nodes do not have the change on their disks yet
 
 	CodeNoRoute  = 7003  // nothing is at this path
 	CodeMayNot   = 10000 // who asks may not: there is no token, or one for less; or a page of another site asks

@@ -140,7 +140,7 @@ func TestNamesOfRateLimits(t *testing.T) {
 func TestARateLimitThatIsWrongAlready(t *testing.T) {
 	b := newBench(t)
 	one := b.want("POST", rateLimits, newRateLimit("a"))
-	err := b.mesh.Edit(t.Context(), func(c *catalog.Catalog) ([]catalog.Write, error) {
+	_, err := b.mesh.Edit(t.Context(), func(c *catalog.Catalog) ([]catalog.Write, error) {
 		all := c.RateLimits()
 		other := all[0].Clone()
 		other.ID = nodelimit.ID{1}

@@ -68,10 +68,7 @@ func deleteRoom(ctx context.Context, c *Call) (Answer, error) {
 		id = is.Settings.ID
 		return nil, nil
 	})
-	if err != nil {
-		return Answer{}, err
-	}
-	return deleted(id.String()), nil
+	return deleted(id.String()), err
 }
 
 func deleted(id string) Answer { return Answer{Result: members{{"id", id}}} }

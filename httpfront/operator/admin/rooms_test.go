@@ -11,6 +11,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
+	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
 	"github.com/ropeline/ropeline/node/catalog"
 )
 
@@ -218,7 +219,7 @@ func TestNames(t *testing.T) {
 	}
 	twin := b.mesh.Catalog().RoomsOf("default")[0].Clone() // as another node has made it at the same time
 	twin.Settings.ID[0]++
-	if err := b.mesh.Edit(t.Context(), func(*catalog.Catalog) ([]catalog.Write, error) { return catalog.Writes(nil, twin), nil }); err != nil {
+	if _, err := b.mesh.Edit(t.Context(), func(*catalog.Catalog) ([]catalog.Write, error) { return catalog.Writes(nil, twin), nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range []string{id, twin.Settings.ID.String()} {
@@ -347,3 +348,40 @@ func TestZerosAreAsIfLeftOut(t *testing.T) {
 	b.wantRefused(400, "POST", events, plus(newEvent("f", 2), "event_end_time", zeroTime), mistake{Code: admin.CodeMissing, Field: "event_end_time"})
 	b.wantRefused(400, "PATCH", path, tree{"total_active_users": 0}, mistake{Code: admin.CodeRefused, Field: "total_active_users"})
 }
+
+// TestWhoDoesNotHaveAChangeYet names the nodes that have not confirmed a change, and has a node that
+// knows no catalog yet show none.
+func TestWhoDoesNotHaveAChangeYet(t *testing.T) {
+	mesh := &admintest.Mesh{NotYetAt: []string{"a2", "b1"}}
+	a, err := admin.New(admin.Config{Mesh: mesh})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/rooms", "/client/v4/zones/shop/waiting_rooms"} {
+		body := fmt.Sprintf(`{"name":"x","host":"x%d.example","total_active_users":9,"new_users_per_minute":9,"cookie_suffix":"x"}`, len(path))
+		made := a.Do(t.Context(), admin.Request{Method: "POST", Path: path, ContentType: "application/json", Body: []byte(body)})
+		if got := made.Header["Ropeline-Not-Yet-At"]; made.Status != 200 || got != "a2, b1" {
+			t.Errorf("POST %s: %d %s, not yet at %q, want it made, and not yet at a2, b1", path, made.Status, made.Body, got)
+		}
+		if dialect := strings.Contains(string(made.Body), "1303"); dialect != strings.HasPrefix(path, "/client") {
+			t.Errorf("POST %s: a message of code 1303: %v, want one in the dialect alone:\n%s", path, dialect, made.Body)
+		}
+		if read := a.Do(t.Context(), admin.Request{Method: "GET", Path: path}); len(read.Header) > 0 {
+			t.Errorf("GET %s has the fields %v", path, read.Header)
+		}
+	}
+	starting, err := admin.New(admin.Config{Mesh: starts{mesh}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/rooms", "/api/v1/rooms/x/status", "/api/v1/rate_limits", "/client/v4/zones/shop/waiting_rooms/x"} {
+		if got := starting.Do(t.Context(), admin.Request{Method: "GET", Path: path}); got.Status != 503 {
+			t.Errorf("GET %s of a node that knows no catalog: %d, want 503", path, got.Status)
+		}
+	}
+}
+
+// starts is a node that knows no catalog yet.
+type starts struct{ *admintest.Mesh }
+
+func (starts) Catalog() *catalog.Catalog { return nil }

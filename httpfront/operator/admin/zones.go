@@ -43,7 +43,7 @@ func changeZone(m mode) Handler {
 			return Answer{}, err
 		}
 		var is catalog.Zone
-		err = c.api.mesh.Edit(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
+		err = c.write(ctx, func(cat *catalog.Catalog) ([]catalog.Write, error) {
 			was := cat.Zone(name)
 			r := &reader{mode: m, body: c.body}
 			is = decode(r, c.body, c.zoneFields(), &catalog.Zone{}, &was)
@@ -55,10 +55,7 @@ func changeZone(m mode) Handler {
 			}
 			return catalog.ZoneWrites(name, is), nil
 		})
-		if err != nil {
-			return Answer{}, err
-		}
-		return c.oneZone(name, is), nil
+		return c.oneZone(name, is), err
 	}
 }
 

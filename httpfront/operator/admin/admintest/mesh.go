@@ -20,6 +20,7 @@ type Mesh struct {
 	Checks      func(*room.Settings) error                         // nil: all is well
 	LimitChecks func(*limit.Rule) error                            // the same
 	States      func(crdt.RoomID) (state admin.RoomState, ok bool) // nil: no room is run
+	NotYetAt    []string                                           // what edits name
 	Fail        func() error                                       // of edits, before anything is written; nil: none fails
 
 	mu    sync.Mutex // guards the following
@@ -39,16 +40,16 @@ func (m *Mesh) Catalog() *catalog.Catalog {
 }
 
 // Edit implements admin.Mesh.
-func (m *Mesh) Edit(_ context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) error {
+func (m *Mesh) Edit(_ context.Context, edit func(*catalog.Catalog) ([]catalog.Write, error)) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	writes, err := edit(catalog.Read(&m.lww))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if m.Fail != nil {
 		if err := m.Fail(); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if len(writes) > 0 {
@@ -56,10 +57,10 @@ func (m *Mesh) Edit(_ context.Context, edit func(*catalog.Catalog) ([]catalog.Wr
 	}
 	for _, w := range writes {
 		if err := m.lww.Set(w.Key, w.Value, m.clock.Now(time.Now(), crdt.NodeID{1})); err != nil {
-			return fmt.Errorf("write %s: %w", w.Key, err)
+			return nil, fmt.Errorf("write %s: %w", w.Key, err)
 		}
 	}
-	return nil
+	return m.NotYetAt, nil
 }
 
 // Edits returns how many edits have written something.

@@ -106,14 +106,14 @@ func (n *nodes) wantAll(but ...string) {
 }
 
 // RoundTrip implements http.RoundTripper: it sends a request to the next node. What was
-// written is to be at all nodes before the next call.
+// written is at all nodes before the next call, or the answer says so.
 func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 	u := n.next(r)
 	r = r.Clone(r.Context())
 	r.URL.Scheme, r.URL.Host, r.Host = u.Scheme, u.Host, u.Host
 	resp, err := n.http.RoundTrip(r)
-	if err == nil && r.Method != http.MethodGet {
-		err = n.settle()
+	if err == nil && resp.Header.Get("Ropeline-Not-Yet-At") != "" {
+		n.Errorf("%s %s is answered as not yet at %s, and all nodes run", r.Method, r.URL, resp.Header.Get("Ropeline-Not-Yet-At"))
 	}
 	return resp, err
 }
@@ -132,32 +132,6 @@ func (n *nodes) next(r *http.Request) *url.URL {
 }
 
 func (n *nodes) client() *http.Client { return &http.Client{Transport: n} }
-
-// settle waits until all nodes show the same.
-func (n *nodes) settle() error {
-	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
-		seen := map[string]bool{}
-		for _, u := range n.urls {
-			seen[n.all(u)] = true
-		}
-		switch {
-		case len(seen) == 1:
-			n.Logf("all nodes show it after %v", time.Since(begun).Round(time.Millisecond))
-			return nil
-		case time.Since(begun) > 10*time.Second:
-			return fmt.Errorf("after 10 s the nodes show %d different things: %v", len(seen), seen)
-		}
-	}
-}
-
-// all returns all that a node shows of the zone.
-func (n *nodes) all(u *url.URL) string {
-	all := n.plain(http.MethodGet, u, "/settings")
-	for _, id := range n.ids(u) {
-		all += id + n.plain(http.MethodGet, u, "/"+id) + n.plain(http.MethodGet, u, "/"+id+"/events") + n.plain(http.MethodGet, u, "/"+id+"/rules")
-	}
-	return all
-}
 
 // ids returns those of the rooms that a node shows of the zone.
 func (n *nodes) ids(u *url.URL) (ids []string) {
