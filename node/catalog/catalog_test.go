@@ -126,6 +126,9 @@ func anyEvent(t *rapid.T, i int) Event {
 	e := plainEvent(i)
 	flag := rapid.Bool()
 	e.Description = "for the fans"
+	if i == 2 {
+		e.Start, e.End = e.Start.In(time.FixedZone("", -12600)), e.End.In(time.FixedZone("", 0))
+	}
 	e.Suspended = flag.Draw(t, "event suspended")
 	if flag.Draw(t, "prequeue") {
 		e.PrequeueStart, e.Shuffle = e.Start.Add(-time.Hour), flag.Draw(t, "shuffle")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/node/room"
+	"github.com/ropeline/ropeline/node/settings"
 )
 
 // Zones, events and rules as they are written; see groups.go for what holds of them.
@@ -12,13 +13,25 @@ type zoneValue struct {
 	CrawlerBypass bool `json:"search_engine_crawler_bypass,omitzero"`
 }
 
+// clock is a time of an event, with the offset that an operator gave it in.
+type clock time.Time
+
+func (c clock) IsZero() bool                 { return time.Time(c).IsZero() }
+func (c clock) MarshalText() ([]byte, error) { return []byte(settings.FormatTime(time.Time(c))), nil }
+
+func (c *clock) UnmarshalText(text []byte) error {
+	t, err := settings.ParseTime(string(text))
+	*c = clock(t)
+	return err
+}
+
 type eventValue struct {
 	Name        string    `json:"name"`
 	Description string    `json:"description,omitzero"`
 	Created     time.Time `json:"created"`
-	Start       time.Time `json:"event_start_time"`
-	End         time.Time `json:"event_end_time"`
-	Prequeue    time.Time `json:"prequeue_start_time,omitzero"`
+	Start       clock     `json:"event_start_time"`
+	End         clock     `json:"event_end_time"`
+	Prequeue    clock     `json:"prequeue_start_time,omitzero"`
 	Shuffle     bool      `json:"shuffle_at_event_start,omitzero"`
 	Suspended   bool      `json:"suspended,omitzero"`
 
@@ -35,7 +48,7 @@ type eventValue struct {
 func valueOfEvent(e *Event) *eventValue {
 	v := &eventValue{
 		Name: e.Name, Description: e.Description, Created: e.Created.UTC(),
-		Start: e.Start.UTC(), End: e.End.UTC(), Prequeue: e.PrequeueStart.UTC(), Shuffle: e.Shuffle, Suspended: e.Suspended,
+		Start: clock(e.Start), End: clock(e.End), Prequeue: clock(e.PrequeueStart), Shuffle: e.Shuffle, Suspended: e.Suspended,
 		TotalActiveUsers: e.TotalActiveUsers, NewUsersPerMinute: e.NewUsersPerMinute, Session: e.SessionDuration,
 		Method: e.QueueingMethod, DisableRenewal: e.DisableSessionRenewal,
 		TurnstileMode: e.Turnstile.Mode, TurnstileAction: e.Turnstile.Action,
@@ -52,7 +65,7 @@ func (v *eventValue) event(id ID) Event {
 	return Event{
 		ID: id, Description: v.Description, Created: v.Created, Turnstile: Turnstile{v.TurnstileMode, v.TurnstileAction},
 		Event: room.Event{
-			Name: v.Name, Start: v.Start, End: v.End, PrequeueStart: v.Prequeue, Shuffle: v.Shuffle, Suspended: v.Suspended,
+			Name: v.Name, Start: time.Time(v.Start), End: time.Time(v.End), PrequeueStart: time.Time(v.Prequeue), Shuffle: v.Shuffle, Suspended: v.Suspended,
 			TotalActiveUsers: v.TotalActiveUsers, NewUsersPerMinute: v.NewUsersPerMinute, SessionDuration: v.Session,
 			QueueingMethod: v.Method, DisableSessionRenewal: v.DisableRenewal,
 		},

@@ -206,25 +206,43 @@ func Letters(least, most int, others string) Kind[string] {
 	})
 }
 
-// ParseTime reads a time of RFC 3339, section 5.6, whose letters may be lower case.
-func ParseTime(s string) (time.Time, error) { return time.Parse(time.RFC3339, strings.ToUpper(s)) }
+// ParseTime reads a time of RFC 3339, section 5.6, whose letters may be lower case. The time is in
+// the offset that it is written in, wherever the program runs.
+func ParseTime(s string) (time.Time, error) {
+	s = strings.ToUpper(s)
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || strings.HasSuffix(s, "Z") {
+		return t.UTC(), err
+	}
+	_, offset := t.Zone()
+	return t.In(time.FixedZone("", offset)), nil
+}
 
-// Moment is a time, written with its zone so that it is the same on every node. The zero one
-// is none.
+// FormatTime writes a time so that ParseTime reads the same, offset included: an offset of no hours
+// is another one than Z, as clients compare texts.
+func FormatTime(t time.Time) string {
+	if t.Location() == time.UTC {
+		return t.Format(time.RFC3339Nano)
+	}
+	return t.Format("2006-01-02T15:04:05.999999999-07:00")
+}
+
+// Moment is a time, written with its offset so that it is the same on every node, and comes back as
+// it was given. The zero one is none.
 func Moment() Kind[time.Time] {
 	const allowed = "a time as of RFC 3339 with its zone, such as 2026-11-27T10:00:00+01:00 or 2026-11-27T09:00:00Z"
 	return Of(
 		Spec{Type: "time", Allowed: allowed, Schema: map[string]any{"type": "string", "format": "date-time"}, Null: true},
 		func(s string) (time.Time, bool) {
 			t, err := ParseTime(s)
-			t = t.UTC()
-			return t, err == nil && t.Year() >= 1970 && t.Year() <= 9999 // beyond which it cannot be written again
+			year := t.UTC().Year()
+			return t, err == nil && year >= 1970 && year <= 9999 && t.Year() >= 1970 && t.Year() <= 9999 // beyond which it cannot be written again
 		},
 		func(t time.Time) string {
 			if t.IsZero() {
 				return ""
 			}
-			return t.UTC().Format(time.RFC3339Nano)
+			return FormatTime(t)
 		}, nil)
 }
 

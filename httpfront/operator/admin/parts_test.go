@@ -39,7 +39,7 @@ func TestAnEvent(t *testing.T) {
 		"disable_session_renewal": true, "prequeue_start_time": "2026-11-02T09:30:00+01:00", "shuffle_at_event_start": true, "turnstile_mode": "off",
 	})
 	want = plus(want, "total_active_users", nil, "new_users_per_minute", nil, "session_duration", 7.0, "session_duration_seconds", 420.0, "custom_page_html", "",
-		"queueing_method", "random", "disable_session_renewal", true, "prequeue_start_time", "2026-11-02T08:30:00Z", "shuffle_at_event_start", true, "turnstile_mode", "off")
+		"queueing_method", "random", "disable_session_renewal", true, "prequeue_start_time", "2026-11-02T09:30:00+01:00", "shuffle_at_event_start", true, "turnstile_mode", "off")
 	same(t, "overrides", got, want)
 	same(t, "the room", b.want("GET", path, nil),
 		tree{"next_event_start_time": "2026-11-02T09:00:00Z", "next_event_prequeue_start_time": "2026-11-02T08:30:00Z"})
@@ -226,4 +226,24 @@ func TestTimesThatCannotBeWritten(t *testing.T) {
 	}
 	far := time.Date(9999, 12, 31, 23, 0, 0, 0, time.UTC)
 	b.want("POST", path, tree{"name": "far", "event_start_time": far, "event_end_time": far.Add(30 * time.Minute)})
+}
+
+// TestTimesComeBackAsTheyWereSent, whatever else is changed: Terraform compares texts.
+func TestTimesComeBackAsTheyWereSent(t *testing.T) {
+	b := newBench(t)
+	path := b.made("a") + "/events"
+	for i, at := range []string{"T09:00:00Z", "T09:00:00+00:00", "T09:00:00.25+05:30", "T09:00:00-08:00"} {
+		start, end, prequeue := fmt.Sprintf("2030-01-0%d%s", i+2, at), fmt.Sprintf("2030-01-0%d%s", i+3, at), fmt.Sprintf("2030-01-0%dT12:00:00+02:00", i+2)
+		event := tree{"name": fmt.Sprint("e", i), "event_start_time": start, "event_end_time": end}
+		if at == "T09:00:00-08:00" {
+			event["prequeue_start_time"] = prequeue
+		}
+		one := path + "/" + b.want("POST", path, event)["id"].(string)
+		b.want("PATCH", one, tree{"description": "changed"})
+		got := b.want("GET", one, nil)
+		if got["event_start_time"] != start || got["event_end_time"] != end || event["prequeue_start_time"] != got["prequeue_start_time"] {
+			t.Errorf("of %v it says %v", event, got)
+		}
+		b.want("DELETE", one, nil)
+	}
 }
