@@ -93,7 +93,7 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeRedeem(from, payload, now)
 	case kindRedeemed:
 		return c.takeRedeemed(from, payload, now)
-	case kindLimitCounted, kindLimitKnown:
+	case kindLimitCounted, kindLimitKnown, kindLimitAsked:
 		return c.takeLimits(from, kind, payload, now)
 	}
 	return nil, errMalformed

@@ -80,6 +80,15 @@ func (t *limitTables) Each(f func(*limit.Table)) {
 	}
 }
 
+// Nth calls f with a table, and reports whether there are so many.
+func (t *limitTables) Nth(n int, f func(*limit.Table)) bool {
+	if n >= len(t) {
+		return false
+	}
+	t[n].do(f)
+	return true
+}
+
 // Of calls f with the table of a key.
 func (t *limitTables) Of(k limit.Key, f func(*limit.Table)) { t.of(k).do(f) }
 
@@ -195,14 +204,13 @@ func (l *limiter) sweepSome(now limit.Millis) {
 // tickLimits does what is due for rate limits.
 func (c *Core) tickLimits(now time.Time) []Message { return limitMessages(c, c.limiter.tick(now)) }
 
+// limitKinds are the kinds of messages by what they are about.
+var limitKinds = [...]uint8{limit.Counted: kindLimitCounted, limit.Known: kindLimitKnown, limit.Asked: kindLimitAsked}
+
 func limitMessages(c *Core, in []limit.Message) []Message {
 	out := make([]Message, len(in))
 	for i, m := range in {
-		kind := uint8(kindLimitCounted)
-		if m.Known {
-			kind = kindLimitKnown
-		}
-		out[i] = c.message(m.To, kind, m.Payload)
+		out[i] = c.message(m.To, limitKinds[m.Kind], m.Payload)
 	}
 	return out
 }
@@ -215,9 +223,29 @@ func (c *Core) takeLimits(from replica.Peer, kind uint8, payload []byte, now tim
 		return nil, nil
 	}
 	peer := limit.Peer{ID: from.ID, Boot: from.Boot, Site: from.Site, Ready: from.Ready}
-	if kind == kindLimitKnown {
-		return nil, x.Known(peer, payload, limit.MillisOf(now))
+	take := x.Counted
+	switch kind {
+	case kindLimitKnown:
+		take = x.Known
+	case kindLimitAsked:
+		take = x.Asked
 	}
-	out, err := x.Counted(peer, payload, limit.MillisOf(now))
+	out, err := take(peer, payload, limit.MillisOf(now))
 	return limitMessages(c, out), err
+}
+
+// lastLimits returns what others are to hear before this node ends.
+func (c *Core) lastLimits(now time.Time) []Message {
+	if c.limiter.exchange == nil {
+		return nil
+	}
+	return limitMessages(c, c.limiter.exchange.Last(limit.MillisOf(now)))
+}
+
+// awaitsLimits returns the nodes that have not told what they know of keys.
+func (c *Core) awaitsLimits() []crdt.NodeID {
+	if c.limiter.exchange == nil {
+		return nil
+	}
+	return c.limiter.exchange.Awaits()
 }

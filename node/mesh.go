@@ -63,6 +63,7 @@ const (
 
 	kindLimitCounted = 29 // counts of rate limits, to the owners of their keys
 	kindLimitKnown   = 30 // what an owner knows of them
+	kindLimitAsked   = 32 // a question for that, from a node that starts
 
 	kindBootstrap = 31 // node/bootstrap's own
 )

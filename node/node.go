@@ -274,6 +274,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	}
 	stopBoot()
 	close(n.ended)
+	n.send(mesh, n.core.lastLimits(n.Now()))
 	n.core.Close(n.Now())
 	n.journal.finish(n.core, n.Now())
 	n.sayUnkept(saver.close(n.core.replica, n.Now()))
@@ -360,7 +361,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 		if !opened.IsZero() && now.Sub(opened) >= minterPatience {
 			n.warnOfMinter(now)
 		}
-		if !n.serves.Load() && !n.GoesOnLeaving() && n.bootstrapped() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) {
+		if !n.serves.Load() && !n.GoesOnLeaving() && n.bootstrapped() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) && n.hasLimits(now.Sub(opened)) {
 			n.serves.Store(true)
 			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
 		}
@@ -371,6 +372,19 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))
 		}
 	}
+}
+
+// limitsPatience is how long a node that starts waits to be told what others have counted for rate limits.
+const limitsPatience = 3 * time.Second
+
+// hasLimits reports whether this node may count for rate limits, after so long: others have told what they know.
+func (n *Node) hasLimits(after time.Duration) bool {
+	from := n.core.awaitsLimits()
+	if len(from) > 0 && after >= limitsPatience {
+		n.log.Warn("this node begins without all that others have counted for rate limits: up to a limit may pass once more", "from", from)
+		return true
+	}
+	return len(from) == 0
 }
 
 // factsNear is the part of the facts there is room for from which on the log warns.

@@ -58,6 +58,14 @@ var secret = []byte("a mesh in virtual time")
 // Each calls f with the one table of a node.
 func (n *Node) Each(f func(*limit.Table)) { f(n.table) }
 
+// Nth calls f with the same.
+func (n *Node) Nth(i int, f func(*limit.Table)) bool {
+	if i == 0 {
+		f(n.table)
+	}
+	return i == 0
+}
+
 // Of calls f with the same.
 func (n *Node) Of(_ limit.Key, f func(*limit.Table)) { f(n.table) }
 
@@ -77,15 +85,20 @@ func New(cfg Config) *Mesh {
 	return m
 }
 
-// Start starts a node that was killed, or is new: it knows nothing.
+// Start starts a node that was killed, or is new: it knows nothing. All hear of it at once.
 func (m *Mesh) Start(n *Node) {
+	m.Begin(n)
+	m.Meet()
+}
+
+// Begin is Start, of which nobody has heard yet.
+func (m *Mesh) Begin(n *Node) {
 	n.boot++
 	n.down = false
 	n.table = limit.NewTable(m.cfg.Memory)
 	n.Rules = limit.NewRules(secret)
 	n.exchange = limit.NewExchange(crdt.Incarnation{Node: n.ID, Boot: n.boot}, n.Site, n.Rules, n)
 	n.Rules.Follow(m.cfg.Rules, n, n.now(m))
-	m.Meet()
 }
 
 // Meet has every node know which others live.
@@ -180,13 +193,9 @@ func (m *Mesh) deliver(p parcel) {
 		return
 	}
 	from := limit.Peer{ID: p.from.ID, Boot: p.boot, Site: p.from.Site, Ready: true}
-	if p.msg.Known {
-		if err := p.to.exchange.Known(from, p.msg.Payload, p.to.now(m)); err != nil {
-			panic(err)
-		}
-		return
-	}
-	out, err := p.to.exchange.Counted(from, p.msg.Payload, p.to.now(m))
+	x := p.to.exchange
+	take := [...]func(limit.Peer, []byte, limit.Millis) ([]limit.Message, error){limit.Counted: x.Counted, limit.Known: x.Known, limit.Asked: x.Asked}[p.msg.Kind]
+	out, err := take(from, p.msg.Payload, p.to.now(m))
 	if err != nil {
 		panic(err)
 	}

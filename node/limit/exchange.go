@@ -16,12 +16,21 @@ type Peer struct {
 	Ready bool // it answers requests
 }
 
-// Message is one for another node. Which of the two kinds it is says Known.
+// Message is one for another node.
 type Message struct {
 	To      crdt.NodeID
-	Known   bool // for Exchange.Known; else for Exchange.Counted
+	Kind    Kind
 	Payload []byte
 }
+
+// Kind says what a message is about.
+type Kind uint8
+
+const (
+	Counted Kind = iota // what its sender has counted
+	Known               // what its sender knows
+	Asked               // a question for that
+)
 
 // Exchange is what one node tells others of its counts, and hears from them.
 //
@@ -40,6 +49,13 @@ type Message struct {
 // where a key changes its owner, differences on their way are dropped, as the new owner is
 // told of them as part of the whole.
 //
+// A node that starts knows nothing of any key, and its site nothing if it is the only one there. It asks all
+// others for what they know of the keys that they own, and takes that as it takes all that is told as a whole:
+// where it is more. But what a node of a third site counts is told to both as differences, and may be in the one's
+// whole and on its way to the other. So those who tell differences number the rounds in which they note them, and a
+// whole says up to which round of whom it may hold differences: what comes later of such a round is not counted
+// where the whole was taken.
+//
 // No clock is asked but that of the node: counts come with their age, and with what shows
 // that they were held up on their way; see lag.
 type Exchange struct {
@@ -54,9 +70,14 @@ type Exchange struct {
 	away   map[string][]crdt.NodeID // their nodes that answer requests
 
 	links   map[crdt.NodeID]*link
-	greeted Millis // when all others were last sent something
-	told    Millis // when tables were last asked what is new
-	old     Millis // since then: the oldest of what others told and other sites are to hear; 0: none
+	marks   map[crdt.NodeID]mark // of what was taken as a whole
+	asks    map[crdt.NodeID]*ask // of nodes that answer requests
+	round   uint64               // in which this node last noted counts for others
+	number  uint64               // of the newest that was sent to anybody
+	turn    uint64               // of the newest question
+	greeted Millis               // when all others were last sent something
+	told    Millis               // when tables were last asked what is new
+	old     Millis               // since then: the oldest of what others told and other sites are to hear; 0: none
 
 	Lost    uint64 // counts that nobody could be told of
 	Refused uint64 // messages that made no sense
@@ -83,6 +104,7 @@ const (
 // NewExchange returns the exchange of a node that knows of no other.
 func NewExchange(self crdt.Incarnation, site string, rules *Rules, tables Tables) *Exchange {
 	e := &Exchange{self: self, site: site, rules: rules, tables: tables, links: map[crdt.NodeID]*link{}}
+	e.marks, e.asks = map[crdt.NodeID]mark{}, map[crdt.NodeID]*ask{}
 	e.arrange(nil)
 	return e
 }
@@ -99,23 +121,54 @@ func (e *Exchange) Tick(now Millis) (out []Message) {
 		return nil
 	}
 	out = append(e.announce(now), e.greet(now)...)
+	out = append(out, e.inquire(now)...)
 	if now-e.told >= siteInterval || now < e.told {
-		since := min(e.told, now)
-		old := since
-		if e.old > 0 {
-			old = min(since, e.old)
-		}
-		e.told, e.old = now, 0
-		e.tables.Each(func(t *Table) { t.TakeFresh(func(f Fresh) { e.route(f, since, old) }) })
+		e.note(now)
 	}
+	return append(out, e.send(now)...)
+}
+
+// note has all who have to hear of what was counted since the last time.
+func (e *Exchange) note(now Millis) {
+	since := min(e.told, now)
+	old := since
+	if e.old > 0 {
+		old = min(since, e.old)
+	}
+	e.told, e.old = now, 0
+	e.round++
+	e.tables.Each(func(t *Table) { t.TakeFresh(func(f Fresh) { e.route(f, since, old) }) })
+}
+
+func (e *Exchange) send(now Millis) (out []Message) {
 	for _, id := range e.order() {
 		l := e.links[id]
+		if l.gone > 0 && now-l.gone >= forgetAfter {
+			e.Lost += l.forget()
+			delete(e.links, id)
+			delete(e.marks, id)
+			delete(e.asks, id)
+			continue
+		}
 		e.Lost += l.give(e.rules, now)
-		if m := l.send(e.rules, e.peers[id].Boot, now); m != nil {
-			out = append(out, Message{To: id, Payload: m})
+		if m := l.send(e.rules, e.peers[id].Boot, e.number+1, now); m != nil {
+			e.number = max(e.number, l.seq)
+			out = append(out, Message{To: id, Kind: Counted, Payload: m})
 		}
 	}
 	return out
+}
+
+// Last returns what is to be sent before this node ends: what it has counted and nobody has heard of.
+func (e *Exchange) Last(now Millis) []Message {
+	if len(e.peers) == 0 || e.told == 0 {
+		return nil
+	}
+	e.note(now)
+	for _, l := range e.links {
+		l.told = 0 // as if it were long ago
+	}
+	return e.send(now)
 }
 
 // greet has all others hear from this node now and then, also if there is nothing to tell.
@@ -126,7 +179,7 @@ func (e *Exchange) greet(now Millis) (out []Message) {
 	e.greeted = now
 	m := (&known{sent: now}).encode()
 	for _, id := range slices.SortedFunc(maps.Keys(e.peers), crdt.NodeID.Compare) {
-		out = append(out, Message{To: id, Known: true, Payload: m})
+		out = append(out, Message{To: id, Kind: Known, Payload: m})
 	}
 	return out
 }
@@ -150,14 +203,14 @@ func (e *Exchange) route(f Fresh, since, old Millis) {
 		return // the rule is no more
 	}
 	if to := e.owner(f.Key); to != e.self.Node {
-		e.link(to).add(f, since, siteInterval)
+		e.link(to).add(f, since, siteInterval, e.round)
 		return
 	}
 	if c.Rule.Scope != Mesh {
 		return
 	}
 	for _, site := range e.others {
-		e.link(room.Chooser(f.Key).Of(e.away[site])).add(f, old, meshInterval)
+		e.link(room.Chooser(f.Key).Of(e.away[site])).add(f, old, meshInterval, e.round)
 	}
 }
 
@@ -200,7 +253,7 @@ func announcement(b batch[fact], nodes []crdt.NodeID, self crdt.NodeID, now Mill
 		m := (&known{sent: now, groups: groups}).encode()
 		for _, id := range nodes {
 			if id != self {
-				out = append(out, Message{To: id, Known: true, Payload: m})
+				out = append(out, Message{To: id, Kind: Known, Payload: m})
 			}
 		}
 	}
@@ -219,7 +272,8 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 	}
 	l := e.link(from.ID)
 	at := now - m.age - l.lag.of(from.Boot, m.sent, now)
-	near, first := from.Site == e.site, l.hear(from.Boot, m.seq)
+	near, first := from.Site == e.site, l.hear(from.Boot, m.seq, m.rounds.last)
+	held := !near && e.mayHold(from, m.rounds.first)
 	answer := batch[fact]{seq: m.seq}
 	for _, g := range m.groups {
 		c := e.rules.bySum[g.sum]
@@ -231,7 +285,7 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 				continue // it may be part of what the owner is told as a whole
 			}
 			e.tables.Of(i.key, func(t *Table) {
-				if first {
+				if first && !(held && t.Whole(i.key)) {
 					forward := near && c.Rule.Scope == Mesh && e.forwards(i.n, at, now)
 					t.Add(i.key, &c.Terms, i.n, at, now, forward)
 				}
@@ -247,7 +301,7 @@ func (e *Exchange) Counted(from Peer, message []byte, now Millis) ([]Message, er
 	}
 	out := e.announce(now)
 	for _, groups := range answer.parts() {
-		out = append(out, Message{To: from.ID, Known: true, Payload: (&known{now, m.seq, groups}).encode()})
+		out = append(out, Message{To: from.ID, Kind: Known, Payload: (&known{sent: now, seq: m.seq, groups: groups}).encode()})
 	}
 	return out, nil
 }
@@ -276,12 +330,12 @@ func factOf(s State, now Millis) fact {
 	return f
 }
 
-// Known takes what another node knows.
-func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
+// Known takes what another node knows, and returns what is to be asked next.
+func (e *Exchange) Known(from Peer, message []byte, now Millis) ([]Message, error) {
 	m, err := decodeKnown(message)
 	if err != nil {
 		e.Refused++
-		return err
+		return nil, err
 	}
 	l := e.link(from.ID)
 	late := l.lag.of(from.Boot, m.sent, now)
@@ -289,26 +343,34 @@ func (e *Exchange) Known(from Peer, message []byte, now Millis) error {
 	if m.seq > 0 {
 		var ok bool
 		if at, ok = l.acknowledge(m.seq, now); !ok {
-			return nil // of an earlier one
+			return nil, nil // of an earlier one
 		}
 	}
-	near := from.Site == e.site
+	if m.turn > 0 && !e.answers(from, m.turn) {
+		return nil, nil
+	}
+	e.mark(m.heard)
+	near, whole := from.Site == e.site, len(m.heard) > 0
 	for _, g := range m.groups {
 		c := e.rules.bySum[g.sum]
-		if c == nil || !near && !c.outlasts() {
+		if c == nil || !near && !c.outlasts() && (!whole || c.Rule.Scope != Mesh) {
 			continue
 		}
 		for _, f := range g.items {
 			s := State{Key: f.key}
-			if near { // what other sites have, they tell as counts: it must not be counted twice
+			if near || whole { // else what other sites have, they tell as counts: it must not be counted twice
 				s.Window = Window{Start: at - f.elapsed, Previous: f.previous, Current: f.current}
 			}
 			if f.limited > 0 && g.terms == uint64(c.terms) {
 				s.Until = now + f.limited - late
 			}
 			owned := e.owner(f.key) == e.self.Node
-			e.tables.Of(f.key, func(t *Table) { t.Learn(s, &c.Terms, now, owned) })
+			e.tables.Of(f.key, func(t *Table) {
+				if t.Learn(s, &c.Terms, now, owned) && whole {
+					t.TookWhole(f.key)
+				}
+			})
 		}
 	}
-	return nil
+	return e.askOn(from.ID, m.turn, m.next, now), nil
 }

@@ -22,6 +22,11 @@ func (e *Exchange) SetPeers(peers []Peer, now Millis) (out []Message) {
 		return nil
 	}
 	for id, l := range e.links {
+		if _, ok := e.peers[id]; ok {
+			l.gone = 0
+		} else if l.gone == 0 {
+			l.gone = now
+		}
 		if p, ok := e.peers[id]; !ok || p.Boot != was[id].Boot || !p.Ready {
 			e.Lost += l.forget()
 		}
@@ -36,9 +41,10 @@ func (e *Exchange) SetPeers(peers []Peer, now Millis) (out []Message) {
 	})
 	if !slices.Equal(before, e.nodes) {
 		e.drop()
-		return e.handOver(before, now)
+		out = e.handOver(before, now)
 	}
-	return nil
+	e.askPeers()
+	return out
 }
 
 // arrange puts the nodes that answer requests in order.
@@ -57,10 +63,6 @@ func (e *Exchange) arrange(peers []Peer) {
 	e.others = slices.Sorted(maps.Keys(e.away))
 }
 
-// minHandedOver is the part of its limit from which on an owner hears of a key that it
-// did not own before. What it does not hear of can come once more.
-const minHandedOver = 0.1
-
 // handOver tells the owners that keys have now what this node knows of those that had
 // others.
 func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
@@ -73,7 +75,7 @@ func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
 	}
 	e.tables.Each(func(t *Table) {
 		t.Release(func(f Fresh) bool { return e.release(f, before) })
-		t.Known(minHandedOver, terms[:], now, func(slot uint16, s State) {
+		t.Known(terms[:], now, func(slot uint16, s State) {
 			chooser := room.Chooser(s.Key)
 			owner := chooser.Of(e.nodes)
 			if owner == e.self.Node || owner == chooser.Of(before) {
@@ -87,7 +89,7 @@ func (e *Exchange) handOver(before []crdt.NodeID, now Millis) (out []Message) {
 	})
 	for _, id := range slices.SortedFunc(maps.Keys(to), crdt.NodeID.Compare) {
 		for _, groups := range to[id].parts() {
-			out = append(out, Message{To: id, Known: true, Payload: (&known{sent: now, groups: groups}).encode()})
+			out = append(out, Message{To: id, Kind: Known, Payload: (&known{sent: now, heard: e.heard(), groups: groups}).encode()})
 		}
 	}
 	return out

@@ -16,12 +16,15 @@ type link struct {
 	seq    uint64         // of the newest that was sent
 	flying []group[count] // what it has; nil: it was acknowledged
 	from   Millis         // from when on that was counted
+	noted  rounds         // in which that was
 	begun  Millis         // when it was first sent
 	sent   Millis         // when it was last sent
 	trip   Millis         // how long the last took until it was acknowledged
 
 	boot  uint64 // of the other node, when it was last heard of
 	heard uint64 // seq of the newest that came from it
+	round uint64 // the last of which something came from it
+	gone  Millis // since when the other node does not live; 0: it does
 	lag   lag    // of what comes from it
 }
 
@@ -30,6 +33,7 @@ type link struct {
 type tally struct {
 	of    map[pendingKey]uint32
 	since Millis // from when on they were counted
+	rounds
 }
 
 // clear forgets the counts, and returns how many they were.
@@ -47,6 +51,7 @@ func (t *tally) join(other *tally) {
 		return
 	}
 	t.since = min(t.since, other.since)
+	t.first, t.last = min(t.first, other.first), max(t.last, other.last)
 	for k, n := range other.of {
 		t.of[k] = sum(t.of[k], n)
 	}
@@ -72,12 +77,13 @@ func newLink() *link {
 	return &link{pending: tally{of: map[pendingKey]uint32{}}, rest: tally{of: map[pendingKey]uint32{}}}
 }
 
-// add has the other node hear of counts, the oldest of which are as old as since.
-func (l *link) add(f Fresh, since, every Millis) {
+// add has the other node hear of counts that were noted in a round, the oldest of which are as old as since.
+func (l *link) add(f Fresh, since, every Millis, round uint64) {
 	t := &l.pending
-	if l.every = every; len(t.of) == 0 || since < t.since {
-		t.since = since
+	if len(t.of) == 0 {
+		t.since, t.rounds = since, rounds{round, round}
 	}
+	l.every, t.since, t.last = every, min(t.since, since), round
 	k := pendingKey{f.Slot, f.Key}
 	t.of[k] = sum(t.of[k], f.Count)
 }
@@ -131,20 +137,21 @@ func (l *link) sorted(t *tally, rules *Rules) []pendingKey {
 }
 
 // send returns what is to be sent now to a node that has that boot number; nil: nothing.
-func (l *link) send(rules *Rules, boot uint64, now Millis) []byte {
+// number is one more than that of the last message to anybody.
+func (l *link) send(rules *Rules, boot, number uint64, now Millis) []byte {
 	switch {
 	case l.flying != nil && now-l.sent < resendAfter:
 		return nil
-	case l.flying == nil && !l.take(rules, now):
+	case l.flying == nil && !l.take(rules, number, now):
 		return nil
 	}
 	l.sent = now
-	return (&counted{boot, now, l.seq, min(max(now-l.from+l.trip, 0), maxAge), l.flying}).encode()
+	return (&counted{boot, now, l.seq, min(max(now-l.from+l.trip, 0), maxAge), l.noted, l.flying}).encode()
 }
 
 // take takes up what is to be sent next, as far as it goes into one message: what is pending, when it is due, and
 // until then what that left.
-func (l *link) take(rules *Rules, now Millis) bool {
+func (l *link) take(rules *Rules, number uint64, now Millis) bool {
 	if due := now-l.told >= l.every || now < l.told; due && len(l.pending.of) > 0 {
 		if len(l.pending.of)+len(l.rest.of) <= maxItems && l.pending.since-l.rest.since <= 2*l.every {
 			l.pending.join(&l.rest)
@@ -164,8 +171,8 @@ func (l *link) take(rules *Rules, now Millis) bool {
 	if len(b.groups) == 0 {
 		return false
 	}
-	l.seq++
-	l.flying, l.from, l.begun = b.groups, l.rest.since, now
+	l.seq = number
+	l.flying, l.from, l.noted, l.begun = b.groups, l.rest.since, l.rest.rounds, now
 	return true
 }
 
@@ -215,15 +222,15 @@ func (l *link) drop(gone func(Key) bool) (lost uint64) {
 	return lost
 }
 
-// hear reports whether what has come under a number has not come before.
-func (l *link) hear(boot, seq uint64) bool {
+// hear reports whether what has come under a number, of rounds up to one, has not come before.
+func (l *link) hear(boot, seq, round uint64) bool {
 	if boot > l.boot {
-		l.boot, l.heard = boot, 0
+		l.boot, l.heard, l.round = boot, 0, 0
 	}
 	if boot < l.boot || seq <= l.heard {
 		return false
 	}
-	l.heard = seq
+	l.heard, l.round = seq, max(l.round, round)
 	return true
 }
 

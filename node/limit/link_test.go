@@ -9,9 +9,9 @@ import (
 func flood(t *testing.T, l *link, rules *Rules, from, keys int, now Millis) {
 	t.Helper()
 	for k := from; k < from+keys; k++ {
-		l.add(Fresh{Key: Key(k + 1), Slot: rules.Counter(ID{1}).Slot, Count: 1}, now-siteInterval, siteInterval)
+		l.add(Fresh{Key: Key(k + 1), Slot: rules.Counter(ID{1}).Slot, Count: 1}, now-siteInterval, siteInterval, 1)
 	}
-	if l.send(rules, 1, now) == nil {
+	if l.send(rules, 1, l.seq+1, now) == nil {
 		t.Fatal("nothing is sent")
 	}
 }
@@ -49,7 +49,7 @@ func TestWhatHasNoRoomIsToldNext(t *testing.T) {
 			now += c.trip
 			l.acknowledge(l.seq, now)
 			if c.few == 0 {
-				l.send(rules, 1, now)
+				l.send(rules, 1, l.seq+1, now)
 			} else {
 				flood(t, l, rules, 2*maxItems, c.few, now)
 			}

@@ -58,6 +58,8 @@ func newCounter(r Rule, slot uint16, secret []byte) *Counter {
 type Tables interface {
 	// Each calls f with every table.
 	Each(f func(*Table))
+	// Nth calls f with a table, counted from 0, and reports whether there are so many.
+	Nth(n int, f func(*Table)) bool
 	// Of calls f with the table of a key.
 	Of(k Key, f func(*Table))
 }

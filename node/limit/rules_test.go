@@ -10,6 +10,12 @@ type one struct{ *Table }
 
 func (o one) Each(f func(*Table))      { f(o.Table) }
 func (o one) Of(_ Key, f func(*Table)) { f(o.Table) }
+func (o one) Nth(n int, f func(*Table)) bool {
+	if n == 0 {
+		f(o.Table)
+	}
+	return n == 0
+}
 
 func TestFollow(t *testing.T) {
 	a, b := valid(), valid()

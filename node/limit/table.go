@@ -57,6 +57,7 @@ const (
 	isLimited uint8 = 1 << iota // until last
 	isQueued                    // in Table.dirty
 	isBegun                     // in Table.begun
+	isWhole                     // was taken as a whole from another node that told so, see Exchange
 )
 
 // KeySize is how many bytes a table takes for each key that it has room for.

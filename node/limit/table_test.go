@@ -345,7 +345,7 @@ func TestReportChangesNothing(t *testing.T) {
 
 // handedOver returns what a new owner is told of the only key.
 func handedOver(table *Table, r *Terms, now Millis) (s State) {
-	table.Known(0, []*Terms{r}, now, func(_ uint16, told State) { s = told })
+	table.knownOf(0, len(table.sets), []*Terms{r}, now, func(_ uint16, told State, _ bool) { s = told })
 	return s
 }
 

@@ -117,8 +117,9 @@ func (t *Table) Release(lost func(Fresh) bool) {
 // Learn takes over what another node knows of a key, if that is more. Each request is in
 // it once at most, and so is each that only this node knows of: neither can make more of
 // the requests than there were. Of a key that this node owns, what others are to hear is
-// known to those who told of it, and may be in s as well; it is not added then.
-func (t *Table) Learn(s State, r *Terms, now Millis, owned bool) {
+// known to those who told of it, and may be in s as well; it is not added then. It reports whether
+// s was more.
+func (t *Table) Learn(s State, r *Terms, now Millis, owned bool) (more bool) {
 	e, _ := t.find(s.Key)
 	if e == nil {
 		e, _ = t.place(s.Key, r, now)
@@ -129,13 +130,14 @@ func (t *Table) Learn(s State, r *Terms, now Millis, owned bool) {
 		n := min(e.unsent, mine.Current)
 		w.Current, w.Previous = sum(w.Current, n), sum(w.Previous, e.unsent-n)
 	}
-	if w.Estimate(r.Period, now) > mine.Estimate(r.Period, now) {
+	if more = w.Estimate(r.Period, now) > mine.Estimate(r.Period, now); more {
 		mine = w
 	}
 	e.keep(mine)
 	if until := s.Until; now < until && (!e.limited(now) || e.until(now) < until) {
 		e.limit(until)
 	}
+	return more
 }
 
 // Report is what an operator is shown of a key.
@@ -211,20 +213,47 @@ func (t *Table) Sweep(keys int, now Millis, tallies []Tally) (done bool) {
 	return true
 }
 
-// Known yields what is known of keys of which there is at least the part share of the
+// Whole reports whether what is known of a key was taken as a whole, as TookWhole has said.
+func (t *Table) Whole(k Key) bool {
+	e, _ := t.find(k)
+	return e != nil && e.flags&isWhole != 0
+}
+
+// TookWhole notes that what is known of a key was taken as a whole.
+func (t *Table) TookWhole(k Key) {
+	if e, _ := t.find(k); e != nil {
+		e.flags |= isWhole
+	}
+}
+
+// Known yields what is known of keys of which there is at least the part fewShare of the
 // limit, or which are limited. What others are still to hear is left out: a new owner would
 // count it twice. terms has the rules by their slots.
-func (t *Table) Known(share float64, terms []*Terms, now Millis, yield func(slot uint16, s State)) {
-	t.each(func(e *entry) {
-		r := terms[e.slot]
-		if r == nil {
-			return
-		}
-		w := e.window(r.Period, now)
-		if w.Estimate(r.Period, now) >= math.Max(1, share*float64(r.Requests)) || e.limited(now) {
-			s := e.state(r.Period, now)
-			s.Window.subtract(e.unsent)
-			yield(uint16(e.slot), s)
+func (t *Table) Known(terms []*Terms, now Millis, yield func(slot uint16, s State)) {
+	t.knownOf(0, len(t.sets), terms, now, func(slot uint16, s State, much bool) {
+		if much {
+			yield(slot, s)
 		}
 	})
+}
+
+// knownOf is Known of all keys in some sets that anything is known of.
+func (t *Table) knownOf(from, sets int, terms []*Terms, now Millis, yield func(slot uint16, s State, much bool)) {
+	for i := from; i < from+sets; i++ {
+		for way := range t.sets[i] {
+			e := &t.sets[i][way]
+			r := terms[e.slot]
+			if e.key == 0 || r == nil {
+				continue
+			}
+			w := e.window(r.Period, now)
+			limited, estimate := e.limited(now), w.Estimate(r.Period, now)
+			if !limited && estimate == 0 {
+				continue
+			}
+			s := e.state(r.Period, now)
+			s.Window.subtract(e.unsent)
+			yield(uint16(e.slot), s, limited || estimate >= math.Max(1, fewShare*float64(r.Requests)))
+		}
+	}
 }
