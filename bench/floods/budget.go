@@ -33,7 +33,7 @@ var (
 	streamConn   = item{"a stream of the dashboard", streams, 64 << 10}
 	inLine       = item{"a visitor in line", newInLine, 256}
 	addressSlot  = item{"an address that new visitors come from", addressSlots, 16}
-	limitTable   = item{"the keys of rate limits", 1, 128 << 20} // twice limit-memory
+	limitTable   = item{"the keys of rate limits", 1, 64 << 20} // limit-memory
 	fullSpeed    = item{"requests as many as a core answers", 1, 64 << 20}
 )
 

@@ -3,16 +3,20 @@ package limit
 import (
 	"math"
 	"math/bits"
+	"slices"
 	"unsafe"
 )
 
-// Table is what a node knows of keys. It takes the memory that it was made with, and no
-// more: a key is in one of a few sets that stand side by side, and where these are full the
+// Table is what a node knows of keys. It takes memory as it comes to have more keys, and no more than it
+// was made with: a key is in one of a few sets that stand side by side, and where these are full the
 // one goes that was asked about longest ago. Keys that are limited stay while any other can
 // go: for a flood of addresses that come once nobody is forgotten who came too often. Make
 // one with NewTable.
 type Table struct {
 	sets []set
+	most int   // sets there may be
+	area *area // where they are; nil: in memory of their own
+	from int   // the first in area
 
 	// Tell says that other nodes are to hear of what is counted here.
 	Tell  bool
@@ -70,26 +74,90 @@ const maxQueue = 4
 // NewTable returns a table that takes at most so many bytes, but has room for a few keys at least.
 func NewTable(bytes int) *Table { return &NewTables(1, bytes)[0] }
 
+// area is memory for the sets of some tables, which Go's collector does not count.
+type area struct{ sets []set }
+
 // NewTables returns n tables that take at most so many bytes together, but have room for a
-// few keys each at least. Their memory is in one piece.
+// few keys each at least.
 func NewTables(n, bytes int) []Table {
-	each := max(bytes/n/(int(unsafe.Sizeof(set{}))+2*4*ways/maxQueue), reach)
-	sets := make([]set, n*each)
-	inHugePages(sets)
-	queue := max(each*ways/maxQueue, ways)
+	most := max(bytes/n/(int(unsafe.Sizeof(set{}))+2*4*ways/maxQueue), reach)
+	a := reserve(n * most)
 	tables := make([]Table, n)
 	for i := range tables {
-		tables[i] = Table{
-			sets:  sets[i*each:][:each:each],
-			dirty: make([]uint32, 0, queue),
-			begun: make([]uint32, 0, queue),
-		}
+		t := &tables[i]
+		*t = Table{most: most, area: a, from: i * most}
+		t.sets = t.memory(reach)
 	}
 	return tables
 }
 
+// memory returns the first sets of the table, which are empty.
+func (t *Table) memory(sets int) []set {
+	if t.area == nil {
+		return make([]set, sets)
+	}
+	of := t.area.sets[t.from:][:sets:sets]
+	clear(of[:len(t.sets)]) // the others never were anything else
+	return of
+}
+
+// grow makes room for twice as many keys, and reports whether it could.
+func (t *Table) grow() bool {
+	if len(t.sets) >= t.most {
+		return false
+	}
+	before := t.sets
+	if t.area != nil {
+		before = slices.Clone(before)
+	}
+	t.sets = t.memory(min(2*len(before), t.most))
+	t.dirty, t.begun, t.unswept = t.dirty[:0], t.begun[:0], 0
+	for i := range before {
+		for way := range before[i] {
+			if e := before[i][way]; e.key != 0 {
+				t.put(e)
+			}
+		}
+	}
+	if len(t.sets) == t.most && t.area != nil {
+		t.area.inHugePages(t.sets)
+	}
+	return true
+}
+
+// put gives an entry a place, which there is: it was in a table half as large.
+func (t *Table) put(e entry) {
+	home := t.home(e.key)
+	for d := range reach {
+		i := (home + d) % len(t.sets)
+		for way := range t.sets[i] {
+			free := &t.sets[i][way]
+			if free.key != 0 {
+				continue
+			}
+			e.spills = free.spills
+			*free = e
+			if d > 0 {
+				t.sets[home][0].spills = true
+			}
+			place := uint32(i*ways + way)
+			if e.flags&isQueued != 0 {
+				t.dirty = append(t.dirty, place)
+			}
+			if e.flags&isBegun != 0 {
+				t.begun = append(t.begun, place)
+			}
+			return
+		}
+	}
+	t.Replaced++
+}
+
+// queue is how many keys may be queued at a time.
+func (t *Table) queue() int { return max(t.most*ways/maxQueue, ways) }
+
 // Len returns how many keys there is room for.
-func (t *Table) Len() int { return len(t.sets) * ways }
+func (t *Table) Len() int { return t.most * ways }
 
 // Use says which rule has a slot from now on. What the slot counted before is forgotten.
 func (t *Table) Use(r *Terms) {
@@ -199,7 +267,7 @@ func (t *Table) counted(e *entry, at uint32, n uint32) {
 		return
 	}
 	e.unsent = sum(e.unsent, n)
-	if e.flags&isQueued == 0 && len(t.dirty) < cap(t.dirty) {
+	if e.flags&isQueued == 0 && len(t.dirty) < t.queue() {
 		e.flags |= isQueued
 		t.dirty = append(t.dirty, at)
 	}
@@ -209,7 +277,7 @@ func (t *Table) counted(e *entry, at uint32, n uint32) {
 func (t *Table) begin(e *entry, at uint32, r *Terms, now Millis) Verdict {
 	w := e.window(r.Period, now)
 	e.limit(now + r.lasts(&w, now))
-	if t.Tell && e.flags&isBegun == 0 && len(t.begun) < cap(t.begun) {
+	if t.Tell && e.flags&isBegun == 0 && len(t.begun) < t.queue() {
 		e.flags |= isBegun
 		t.begun = append(t.begun, at)
 	}
@@ -342,6 +410,9 @@ search:
 	}
 	e := &t.sets[oldest/ways][oldest%ways]
 	if age < 2*t.periods[e.slot] {
+		if t.grow() {
+			return t.place(k, r, now)
+		}
 		t.Replaced++
 	}
 	if oldest/ways != home {

@@ -401,3 +401,59 @@ func TestStateAcrossPeriods(t *testing.T) {
 		t.Errorf("got %+v, want each in its period", rep)
 	}
 }
+
+// Tables take memory as they come to have keys, and keep what they know of those that they have.
+func TestTablesGrow(t *testing.T) {
+	r := &Terms{Period: 3_600_000, Requests: 100}
+	for _, bytes := range []int{1 << 20, 8 << 20} { // of Go, and where it can be had, of the kernel
+		tables := NewTables(4, bytes)
+		sets := func() (n int) {
+			for i := range tables {
+				n += len(tables[i].sets)
+			}
+			return n
+		}
+		for i := range tables {
+			tables[i].Use(r)
+			tables[i].Tell = true
+		}
+		counts := map[Key]uint32{}
+		take := func(k Key) {
+			counts[k]++
+			tables[k>>1%4].Take(k, r, start)
+		}
+		for range 12 {
+			take(Key(rand.Uint64() | 1))
+		}
+		if n := sets(); n > 4*reach {
+			t.Errorf("%d bytes: %d sets for a dozen keys", bytes, n)
+		}
+		for range tables[0].Len() { // a quarter of what all have room for
+			take(Key(rand.Uint64() | 1))
+			for k := range counts {
+				take(k)
+				break
+			}
+		}
+		told := map[Key]uint32{}
+		for i := range tables {
+			if tables[i].Replaced > 0 {
+				t.Errorf("%d bytes: %d keys gave way", bytes, tables[i].Replaced)
+			}
+			tables[i].TakeFresh(func(f Fresh) { told[f.Key] += f.Count })
+		}
+		missed := 0
+		for k, n := range counts {
+			rep, ok := tables[k>>1%4].Report(k, r, true, start)
+			if !ok || rep.Current != int(n) {
+				t.Fatalf("%d bytes: got %+v of a key that came %d times", bytes, rep, n)
+			}
+			if told[k] != n {
+				missed++
+			}
+		}
+		if room := tables[0].queue() * 4; missed > len(counts)-room*9/10 {
+			t.Errorf("%d bytes: %d of %d keys are not told of, with room for %d", bytes, missed, len(counts), room)
+		}
+	}
+}
