@@ -24,10 +24,15 @@ const (
 
 // What of an LWW a replica leaves to others: it writes nothing itself that needs it. What
 // several replicas write at once into the last free places is so taken by all, and a value that
-// is written again and has grown by some bytes is, too.
+// is written again and has grown by some bytes is, too. Facts leave as much again to changes of what there
+// is, and what is new leaves a part to both; see Weight.
 const (
 	keptLWWEntries = 1 << 12
 	keptLWWBytes   = 1 << 20
+
+	keptForChanges = 1 << 14
+	keptForFacts   = 1 << 15
+	keptFromLarge  = 8 << 20
 )
 
 // advance returns the knowledge after the changes (from, to] have been merged,

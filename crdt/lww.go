@@ -15,10 +15,12 @@ import (
 const (
 	// MaxValue is the size of the largest value of an LWW.
 	MaxValue = 64 << 10
-	// MaxKeys is how many keys an LWW has at most, deleted ones included, beside those that
-	// several replicas add at once.
-	MaxKeys = maxLWWEntries - keptLWWEntries
-	maxKey  = 512
+	// MaxKeys is with how many keys, deleted ones included, an LWW takes nothing more that is New. It
+	// may have an eighth more.
+	MaxKeys = maxLWWEntries - keptForFacts
+	// MaxFacts is the same of a Fact.
+	MaxFacts = maxLWWEntries - keptForChanges
+	maxKey   = 512
 )
 
 // ErrConflict is returned by a compare-and-set whose key has moved on.
@@ -26,6 +28,17 @@ var ErrConflict = errors.New("changed in the meantime")
 
 // ErrFull is returned by a write for which an LWW has no room.
 var ErrFull = errors.New("the map is full")
+
+// Weight says how much a write may fill an LWW. Whoever fills it with one kind of writes must not keep
+// others from what is more urgent: that limits can be lowered, and things be deleted. What needs no more
+// than was there before always fits.
+type Weight uint8
+
+const (
+	Fact   Weight = iota // what nodes say of rooms and of each other
+	New                  // what operators can do without: a thing that was not there
+	Change               // what changes or deletes a thing that is there
+)
 
 // LWW is a map in which the last write to a key wins. Everybody may write, so
 // unlike rows it is for what operators change now and then. A deleted key stays
@@ -100,31 +113,28 @@ type Write struct {
 // Empty reports whether the delta carries nothing.
 func (d LWWDelta) Empty() bool { return len(d.Pieces) == 0 }
 
-// Set writes a copy of value under key; nil deletes. The stamp must be later
+// Set writes a copy of value under key, with the weight of a Fact; nil deletes. The stamp must be later
 // than all that its node used before, as those of a Clock are.
 func (m *LWW) Set(key string, value []byte, at Stamp) error {
-	if len(key) > maxKey || len(value) > MaxValue {
-		return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(key), len(value), maxKey, MaxValue)
-	}
-	if !m.fitsOwn([]Write{{Key: key, Value: value}}) {
-		return fmt.Errorf("set %q: %w", key, ErrFull)
-	}
-	m.put(key, entryOf(at, value))
-	m.learn(at.Node, at.packed())
-	m.changes++
-	return nil
+	return m.SetAll([]Write{{Key: key, Value: value}}, Fact, func() Stamp { return at })
 }
 
-// Fits returns the error that one of several writes would, if they were set one after the
-// other; nil: all can be. Their stamps do not matter.
-func (m *LWW) Fits(writes []Write) error {
+// SetAll is Set for several keys, in order and each with the next stamp; it sets all of them or,
+// after an error, none.
+func (m *LWW) SetAll(writes []Write, as Weight, next func() Stamp) error {
 	for _, w := range writes {
 		if len(w.Key) > maxKey || len(w.Value) > MaxValue {
 			return fmt.Errorf("key of %d and value of %d bytes, at most %d and %d", len(w.Key), len(w.Value), maxKey, MaxValue)
 		}
 	}
-	if !m.fitsOwn(writes) {
-		return fmt.Errorf("set %d keys: %w", len(writes), ErrFull)
+	if !m.fitsOwn(writes, as) {
+		return fmt.Errorf("set %d keys, beginning with %q: %w", len(writes), writes[0].Key, ErrFull)
+	}
+	for _, w := range writes {
+		at := next()
+		m.put(w.Key, entryOf(at, w.Value))
+		m.learn(at.Node, at.packed())
+		m.changes++
 	}
 	return nil
 }
@@ -407,14 +417,24 @@ func (m *LWW) fits(writes []Write) bool {
 	return (keys == 0 || m.entries.len()+keys <= maxLWWEntries) && (size == 0 || m.size+size <= maxLWWBytes)
 }
 
-// fitsOwn is fits for what is written here. New keys leave all that is kept, and values that grow half of it.
-func (m *LWW) fitsOwn(writes []Write) bool {
+// fitsOwn is fits for what is written here, which leaves room to others.
+func (m *LWW) fitsOwn(writes []Write, as Weight) bool {
 	keys, size := m.growth(writes)
-	most := maxLWWBytes - keptLWWBytes/2
-	if keys > 0 {
-		most = maxLWWBytes - keptLWWBytes
+	free, freeBytes := keptForChanges, 2*keptLWWBytes
+	switch as {
+	case New:
+		free, freeBytes = keptForFacts, keptFromLarge
+	case Change:
+		free, freeBytes = keptLWWEntries, keptLWWBytes
+	case Fact:
 	}
-	return (keys == 0 || m.entries.len()+keys <= maxLWWEntries-keptLWWEntries) && (size == 0 || m.size+size <= most)
+	switch {
+	case size > MaxValue:
+		freeBytes = keptFromLarge
+	case keys == 0:
+		freeBytes = keptLWWBytes / 2
+	}
+	return (keys == 0 || m.entries.len()+keys <= maxLWWEntries-free) && (size == 0 || m.size+size <= maxLWWBytes-freeBytes)
 }
 
 func (p LWWPiece) check() error {

@@ -67,3 +67,44 @@ func TestWhatIsTakenHereIsTakenByAll(t *testing.T) {
 		})
 	}
 }
+
+// TestOneKindOfWritesKeepsNoOtherOut fills a map with what is new, then with facts, then with changes:
+// each leaves room for those after it, and what is there can be written again and deleted all the time.
+func TestOneKindOfWritesKeepsNoOtherOut(t *testing.T) {
+	for name, c := range map[string]struct {
+		value int
+		first int
+	}{"keys": {1, MaxKeys - 10}, "bytes": {30 << 10, 1800}} {
+		t.Run(name, func(t *testing.T) {
+			var m LWW
+			var clock Clock
+			now := time.Unix(1_700_000_000, 0)
+			next := func() Stamp { return clock.Now(now, NodeID{1}) }
+			n := 0
+			add := func(as Weight) error {
+				n++
+				return m.SetAll([]Write{{Key: fmt.Sprintf("key/%032x", n), Value: make([]byte, c.value)}}, as, next)
+			}
+			for range c.first {
+				if err := add(New); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, as := range []Weight{New, Fact, Change} {
+				taken := 0
+				var err error
+				for ; err == nil && taken < 1<<15; taken++ {
+					err = add(as)
+				}
+				if !errors.Is(err, ErrFull) || taken < 5 || add(as) == nil {
+					t.Errorf("%d more of weight %d are taken, then %v", taken-1, as, err)
+				}
+				for _, value := range [][]byte{make([]byte, c.value), make([]byte, c.value+1), nil} {
+					if err := m.SetAll([]Write{{Key: fmt.Sprintf("key/%032x", 1+as), Value: value}}, New, next); err != nil {
+						t.Errorf("of weight %d there is no room for more, and a key that is there cannot be made %d bytes long: %v", as, len(value), err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -58,6 +58,10 @@ var (
 	ErrNoCatalog = errors.New("the rooms of this node are not in the catalog, and cannot be changed while it runs")
 	// ErrLeaving says that it passes its rights on, and then ends.
 	ErrLeaving = errors.New("this node is leaving the mesh; ask another one")
+	// ErrMapFull says that what is new has no room beside what all nodes know. Changes of what there is have,
+	// unless they make pages of megabytes longer.
+	ErrMapFull = fmt.Errorf("%w: there is no room for anything new beside what the nodes of this mesh have agreed on; what there is can be changed and deleted. "+
+		"Delete rooms, events, rules and pages that nobody needs, or begin another mesh", crdt.ErrFull)
 )
 
 // Catalog returns what operators have set, as this node knows it; nil before it has opened,
@@ -167,7 +171,7 @@ func (c *Core) startRooms() []room.Settings {
 func (c *Core) bring(now time.Time) {
 	c.facts.update()
 	was := catalog.Read(c.replica)
-	if err := c.writeCatalog(nil, c.brought(was, now), now); err != nil {
+	if err := c.writeCatalog(nil, c.brought(was, now), crdt.Change, now); err != nil {
 		c.factsFull.Add(1)
 		return
 	}
@@ -186,7 +190,7 @@ func (c *Core) bring(now time.Time) {
 }
 
 // writeCatalog tells the mesh what is written into the catalog, and some facts before that: all or, after an error, nothing.
-func (c *Core) writeCatalog(before []crdt.Write, writes []catalog.Write, now time.Time) error {
+func (c *Core) writeCatalog(before []crdt.Write, writes []catalog.Write, as crdt.Weight, now time.Time) error {
 	all := slices.Clone(before)
 	for _, w := range writes {
 		if !catalog.IsKey(w.Key) {
@@ -194,7 +198,7 @@ func (c *Core) writeCatalog(before []crdt.Write, writes []catalog.Write, now tim
 		}
 		all = append(all, crdt.Write{Key: w.Key, Value: w.Value})
 	}
-	return c.replica.SetAll(all, now)
+	return c.replica.SetAll(all, as, now)
 }
 
 // tellRooms has the mesh know the limits of the rooms that have changed from one catalog
@@ -234,10 +238,10 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 	is := was.Update(o, maps.Keys(o.writes))
 	// Who hears that a room stands nowhere any more shall know already that it was deleted: another
 	// one may be made there at once.
-	var over []crdt.Write
+	var before []crdt.Write
 	for r := range was.Rooms() {
 		if id := r.Settings.ID; is.Room(id) == nil && !c.facts.room(id).retired {
-			over = append(over, crdt.Write{Key: roomKey(factRetired, id), Value: []byte{factVersion}})
+			before = append(before, crdt.Write{Key: roomKey(factRetired, id), Value: []byte{factVersion}})
 		}
 	}
 	// Who hears of a room shall know already who makes its rights. Its id is random, so that
@@ -245,10 +249,16 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 	// them: two nodes may be told at once to switch its policy.
 	for r := range is.Rooms() {
 		if id := r.Settings.ID; was.Room(id) == nil && c.facts.room(id).minter == (crdt.NodeID{}) {
-			c.setFact(roomKey(factMinter, id), c.self.Node[:], now)
+			before = append(before, crdt.Write{Key: roomKey(factMinter, id), Value: c.self.Node[:]})
 		}
 	}
-	if err := c.writeCatalog(over, writes, now); err != nil {
+	weight := crdt.Change
+	if is.Adds(was) {
+		weight = crdt.New
+	}
+	if err := c.writeCatalog(before, writes, weight, now); errors.Is(err, crdt.ErrFull) {
+		return ErrMapFull
+	} else if err != nil {
 		return fmt.Errorf("node: edit rooms: %w", err)
 	}
 	c.tellRooms(was, is, now)

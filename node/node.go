@@ -399,7 +399,7 @@ func (n *Node) watchFacts() {
 	}
 	if !n.factsLost && refused > 0 {
 		n.factsLost = true
-		n.log.Error("there is no room for what this node has to tell of its rooms: rooms that are new get no rights, and those of nodes that go may be lost; the limits hold", "facts", known, "most", crdt.MaxKeys)
+		n.log.Error("there is no room for what this node has to tell of its rooms: rooms that are new get no rights, and those of nodes that go may be lost; the limits hold", "facts", known, "most", crdt.MaxFacts)
 	}
 }
 

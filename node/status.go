@@ -50,8 +50,8 @@ type Status struct {
 	Overflow        uint64 `json:"overflow"`         // polls, check-ins and ends of sessions lost because a table was full
 }
 
-// FactsStatus says how many facts this node knows of rooms and nodes, of how many that
-// there is room for. They stay for ever.
+// FactsStatus says how many facts this node knows of rooms and nodes, of how many beside which
+// there is room for what is new. They stay for ever.
 type FactsStatus struct {
 	Known   int    `json:"known"`
 	Most    int    `json:"most"`

@@ -38,12 +38,12 @@ func TestFactsThatFindNoRoom(t *testing.T) {
 	if logs.count("level=WARN") != 1 || logs.count("level=ERROR") > 0 {
 		t.Errorf("want one warning of a map that is four fifths full:\n%s", &logs.b)
 	}
-	fill(crdt.MaxKeys)
+	fill(crdt.MaxFacts)
 	c.setFact("fact/more", []byte{1}, now)
 	look()
 	c.setFact("fact/0", []byte{1}, now) // known already
-	if got := c.factsKnown.Load(); got != crdt.MaxKeys || c.factsFull.Load() != 1 {
-		t.Errorf("%d facts are known and %d were refused, want %d and 1", got, c.factsFull.Load(), crdt.MaxKeys)
+	if got := c.factsKnown.Load(); got != crdt.MaxFacts || c.factsFull.Load() != 1 {
+		t.Errorf("%d facts are known and %d were refused, want %d and 1", got, c.factsFull.Load(), crdt.MaxFacts)
 	}
 	if logs.count("level=WARN") != 1 || logs.count("level=ERROR") != 1 {
 		t.Errorf("want one error of a map that is full:\n%s", &logs.b)

@@ -96,3 +96,22 @@ func (r *reader) finishInto(c *Catalog) {
 		return cmp.Or(cmp.Compare(a.Zone, b.Zone), older(a, b))
 	})
 }
+
+// Adds reports whether a catalog has a room, an event, a rule or a rate limit that another one had not.
+func (c *Catalog) Adds(was *Catalog) bool {
+	for _, r := range c.order {
+		o := was.rooms[r.Settings.ID]
+		if o == nil {
+			return true
+		}
+		if o == r {
+			continue
+		}
+		if slices.ContainsFunc(r.Events, func(e Event) bool { return o.Event(e.ID) == nil }) || slices.ContainsFunc(r.Rules, func(x Rule) bool { return o.Rule(x.ID) == nil }) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(c.limits, func(l RateLimit) bool {
+		return !slices.ContainsFunc(was.limits, func(o RateLimit) bool { return o.ID == l.ID })
+	})
+}

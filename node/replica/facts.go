@@ -16,17 +16,10 @@ func (r *Replica) Set(key string, value []byte, now time.Time) error {
 	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
 }
 
-// SetAll is Set for several keys, in order; it sets all of them or, after an error, none.
-func (r *Replica) SetAll(writes []crdt.Write, now time.Time) error {
-	if err := r.lww.Fits(writes); err != nil {
-		return err
-	}
-	for _, w := range writes {
-		if err := r.Set(w.Key, w.Value, now); err != nil {
-			return err
-		}
-	}
-	return nil
+// SetAll is Set for several keys, in order, with another weight than a fact has; it sets all of them or,
+// after an error, none.
+func (r *Replica) SetAll(writes []crdt.Write, as crdt.Weight, now time.Time) error {
+	return r.lww.SetAll(writes, as, func() crdt.Stamp { return r.hlc.Now(now, r.cfg.Self.Node) })
 }
 
 // CompareAndSet is Set if the newest write of key that this node has heard of

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 // Request is one request, without what it takes to be allowed.
@@ -239,7 +241,9 @@ var errNoCatalog = errors.New("it does not know what operators have set, as long
 // refused returns the answer to a request that was not carried out.
 func (c *Call) refused(err error) Response {
 	refusal, ok := errors.AsType[*Refusal](err)
-	if !ok {
+	if errors.Is(err, crdt.ErrFull) {
+		refusal = Refuse(http.StatusConflict, CodeFull, "%v", err)
+	} else if !ok {
 		refusal = Refuse(http.StatusServiceUnavailable, CodeFailed, "the node could not do it: %v; the same request may be sent again", err)
 	}
 	if c.dialect {

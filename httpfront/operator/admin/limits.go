@@ -137,6 +137,7 @@ var limitList = &ordered[catalog.RateLimit]{
 	name: "rate_limits", of: "rate limits", by: "the id or the name", fields: rateLimitFields, placed: withPlace(rateLimitFields, "the id or the name"),
 	id:     func(l *catalog.RateLimit) string { return l.ID.String() },
 	called: func(l *catalog.RateLimit) string { return l.Name },
+	alike:  "name", like: func(l *catalog.RateLimit) string { return l.Name },
 	fresh: func(c *Call) catalog.RateLimit {
 		l := newLimit()
 		rand.Read(l.ID[:])

@@ -38,6 +38,7 @@ const (
 	CodeFailed = 1201 // the node could not do it; the same request may be sent again
 	CodeFault  = 1202 // there is a fault in the node, and its log says which
 	CodeOften  = 1203 // too many requests from one address
+	CodeFull   = 1204 // there is no room for anything new; what there is can be changed and deleted
 
 	CodeNotServed = 1301 // a message, no mistake: this node does not run the room
 	CodeNoEffect  = 1302 // a message, no mistake: the setting is kept, and nothing is done with it

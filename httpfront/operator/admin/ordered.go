@@ -18,6 +18,8 @@ type ordered[T any] struct {
 
 	id      func(*T) string
 	called  func(*T) string // the name by which one is found where no id says which; nil: by none
+	alike   string          // the field by which one of a whole list is found where no id says which
+	like    func(*T) string // what that field has
 	fresh   func(c *Call) T
 	again   func(was *T) T   // with defaults, but for what stays
 	changed func(was, is *T) // counts the version up if it is another one
@@ -68,28 +70,29 @@ func (o *ordered[T]) replace(c *Call, r *reader, all *[]T) error {
 func (o *ordered[T]) at(i int) string { return fmt.Sprintf("%s[%d]", o.name, i) }
 
 // taken returns which of those that were there each item is; nil: it is new. Ids go before
-// names, wherever they stand.
+// what is alike, wherever they stand: a script that sends the same list without ids again and again
+// shall change nothing.
 func (o *ordered[T]) taken(r *reader, body value, was []T) []*T {
 	all := make([]*T, len(body.items))
-	find := func(i int, is func(*T) bool) {
-		at := slices.IndexFunc(was, func(t T) bool { return is(&t) })
-		switch {
-		case at < 0: // an id of another list: it is a copy
-		case !slices.Contains(all, &was[at]):
-			all[i] = &was[at]
-		case givenText(body.items[i], "id") != "":
-			v, _ := body.items[i].get("id")
-			r.within(o.at(i), body.items[i], func() { r.fail(CodeTwice, "id", v, "each id once") })
+	find := func(i int, of func(*T) string, is string) (taken bool) {
+		for j := range was {
+			if t := &was[j]; all[i] == nil && of(t) == is {
+				if taken = slices.Contains(all, t); !taken {
+					all[i] = t
+				}
+			}
+		}
+		return taken
+	}
+	for i, item := range body.items { // an id of another list: it is a copy
+		if id := givenText(item, "id"); id != "" && find(i, o.id, id) {
+			v, _ := item.get("id")
+			r.within(o.at(i), item, func() { r.fail(CodeTwice, "id", v, "each id once") })
 		}
 	}
 	for i, item := range body.items {
-		if id := givenText(item, "id"); id != "" {
-			find(i, func(t *T) bool { return o.id(t) == id })
-		}
-	}
-	for i, item := range body.items {
-		if name := givenText(item, "name"); o.called != nil && name != "" && givenText(item, "id") == "" {
-			find(i, func(t *T) bool { return o.called(t) == name })
+		if like := givenText(item, o.alike); like != "" && givenText(item, "id") == "" {
+			find(i, o.like, like)
 		}
 	}
 	return all

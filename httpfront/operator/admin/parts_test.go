@@ -143,6 +143,7 @@ func TestListsAreReplaced(t *testing.T) {
 			all := b.list("PUT", path, []tree{of("a"), of("b")})
 			is(t, "they are", list.called(all), list.called([]tree{of("a"), of("b")}))
 			edits := b.mesh.Edits()
+			is(t, "sent without ids", b.list("PUT", path, []tree{of("a"), of("b")}), all)
 			is(t, "sent back", b.list("PUT", path, all), all)
 			is(t, "edits by what was sent back", b.mesh.Edits()-edits, 0)
 

@@ -58,7 +58,8 @@ func deleteRule(ctx context.Context, c *Call) (Answer, error) {
 
 var ruleList = &ordered[catalog.Rule]{
 	name: "rules", of: "rules", by: "the id", fields: ruleFields, placed: withPlace(ruleFields, "the id"),
-	id: func(r *catalog.Rule) string { return r.ID.String() },
+	id:    func(r *catalog.Rule) string { return r.ID.String() },
+	alike: "expression", like: func(r *catalog.Rule) string { return r.Expression },
 	fresh: func(c *Call) catalog.Rule {
 		rule := *newRule()
 		rand.Read(rule.ID[:])
