@@ -4,6 +4,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -138,6 +139,71 @@ func TestALimitHoldsOnBothSidesOfACut(t *testing.T) {
 		if n := c.odd.Load(); n > 0 {
 			t.Errorf("%d requests of %s got neither the site nor 429", n, c.name)
 		}
+	}
+}
+
+// TestRestartsGiveNoLimitOnceMore kills or stops the only node of each of three sites in turn, and starts it again, within a period of a day:
+// what others know of a client outlives that.
+func TestRestartsGiveNoLimitOnceMore(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes a quarter of a minute")
+	}
+	dir := t.TempDir()
+	config := filepath.Join(dir, "ropeline.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, limitConfig, 24*time.Hour, limitPerTime), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site := &counted{came: map[string]map[int64]int{}}
+	m, err := rig.NewMesh(rig.Config{Binary: built, Dir: dir, Names: []string{"a1", "b1", "c1"}, Args: []string{"--config", config}, Origin: site}, rig.NewLoopback(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	together := func(n *rig.Node) {
+		t.Helper()
+		err := n.Await(t.Context(), 20*time.Second, "counts for the rule, with all others", func(s node.Status) bool {
+			return s.Ready && len(s.Limits.Rules) == 1 && s.Limits.Rules[0].Bound.Nodes == len(m.Nodes)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range m.Nodes {
+		together(n)
+	}
+	s, err := m.Nodes[0].Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	greedy := newClient("greedy", greedyRate, m.Nodes...)
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { greedy.come(ctx) })
+	time.Sleep(2 * time.Second) // until it has had its limit
+	for i, n := range m.Nodes {
+		end := n.Kill
+		if i%2 == 1 {
+			end = n.Stop
+		}
+		if err := errors.Join(end(), n.Start()); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range m.Nodes {
+			together(n)
+		}
+		time.Sleep(time.Second)
+	}
+	stop()
+	wg.Wait()
+	total := 0
+	for _, n := range site.came[greedy.name] {
+		total += n
+	}
+	if most := limitPerTime + int(math.Ceil(s.Limits.Rules[0].Bound.DelaySeconds*greedyRate)); total < limitPerTime || total > most {
+		t.Errorf("%d requests reached the site, and %d to %d may", total, limitPerTime, most)
 	}
 }
 

@@ -30,13 +30,12 @@ type restarts struct {
 	since map[*Node]limit.Millis // when a node began to start again
 	late  map[*Node]limit.Millis // when a node hears who lives
 
-	passed     int                      // requests of the greedy client
-	recent     map[*Node][]limit.Millis // when they passed, at each node
-	forgotten  int                      // of them, at killed nodes within the delay
-	within     int                      // the most that came within the delay
-	came       []limit.Millis
-	honest     int
-	nextHonest float64
+	passed    int                      // requests of the greedy client
+	recent    map[*Node][]limit.Millis // when they passed, at each node
+	forgotten int                      // of them, at killed nodes within the delay
+	within    int                      // the most that came within the delay
+	came      []limit.Millis
+	honest    int
 }
 
 func runRestarts(t *testing.T, seed uint64) {
