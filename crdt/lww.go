@@ -43,7 +43,8 @@ const (
 // LWW is a map in which the last write to a key wins. Everybody may write, so
 // unlike rows it is for what operators change now and then. A deleted key stays
 // behind as a stamp without a value: were it forgotten, a node that slept
-// through the deletion would bring the old value back.
+// through the deletion would bring the old value back. So it is forgotten once
+// every node has it; see Forget.
 //
 // The writes of one node are numbered by its stamps, so a digest says for each
 // writer up to which stamp everything is held. The zero value is empty and
@@ -60,6 +61,9 @@ type LWW struct {
 	changes uint64            // so far; see Changes
 	tells   uint64            // see Tells
 	learned map[NodeID]uint64 // the number of the change that known goes with
+
+	gone   int                // keys that were deleted
+	forgot map[NodeID]horizon // see Forget
 }
 
 type lwwEntry struct {
@@ -96,10 +100,11 @@ type LWWDelta struct {
 }
 
 // LWWPiece holds the writes of one node with stamps in (From, To], packed, that
-// nobody has overwritten.
+// nobody has overwritten, but for deletions up to Forgot, which are forgotten; 0: none is.
 type LWWPiece struct {
 	Writer   NodeID
 	From, To uint64
+	Forgot   uint64
 	Writes   []Write
 }
 
@@ -236,6 +241,9 @@ func (m *LWW) Merge(o *LWW) {
 	for writer, known := range o.known {
 		m.learn(writer, known)
 	}
+	for writer, h := range o.forgot {
+		m.forgetUpTo(writer, h.upTo)
+	}
 	m.changes++
 }
 
@@ -333,6 +341,9 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	if !b.take(lwwHeadSize) {
 		return p
 	}
+	if h := m.forgot[writer].upTo; from < h {
+		p.Forgot = h
+	}
 	upTo := m.KnownOf(writer)
 	for k, c := range m.entries.newer(writer, from) {
 		if e := m.entries.entry(c); c.at <= upTo {
@@ -376,8 +387,11 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrHostile)
 	}
 	for _, w := range p.Writes {
-		m.put(w.Key, entryOf(unpack(w.At, p.Writer), w.Value))
+		if !m.hasForgotten(w, p.Writer) {
+			m.put(w.Key, entryOf(unpack(w.At, p.Writer), w.Value))
+		}
 	}
+	m.forgetUpTo(p.Writer, p.Forgot)
 	known, gap := advance(m.known[p.Writer], p.From, p.To)
 	m.learn(p.Writer, known)
 	if len(p.Writes) > 0 {
@@ -438,7 +452,7 @@ func (m *LWW) fitsOwn(writes []Write, as Weight) bool {
 }
 
 func (p LWWPiece) check() error {
-	if p.From > p.To || p.To > math.MaxInt64 {
+	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 {
 		return fmt.Errorf("writer %s: writes %d to %d: %w", p.Writer, p.From, p.To, ErrHostile)
 	}
 	for _, w := range p.Writes {
@@ -478,7 +492,7 @@ func (p *LWWPiece) absorb(o LWWPiece) {
 		}
 	}
 	p.Writes = slices.SortedFunc(maps.Values(newest), compareWrites)
-	p.To = max(p.To, o.To)
+	p.To, p.Forgot = max(p.To, o.To), max(p.Forgot, o.Forgot)
 }
 
 // put keeps the later write. Two values under one stamp cannot come from honest
@@ -491,9 +505,11 @@ func (m *LWW) put(key string, e lwwEntry) {
 	}
 	if ok {
 		m.size -= len(key) + len(old.value)
+		m.gone -= 1 - presence(old)
 		m.cover(key, old, e)
 	}
 	m.size += len(key) + len(e.value)
+	m.gone += 1 - presence(e)
 	e.change = m.changes + 1
 	m.entries.put(key, e)
 }

@@ -8,9 +8,9 @@ import (
 
 const (
 	minLWWMark  = idSize + 1
-	minLWWPiece = idSize + 3
+	minLWWPiece = idSize + 4
 	minWrite    = 3
-	lwwHeadSize = idSize + 9 + 9 + arraySize
+	lwwHeadSize = idSize + 9 + 9 + 9 + arraySize
 )
 
 // AppendBinary appends the encoding of d to dst.
@@ -57,6 +57,7 @@ func (d LWWDelta) AppendBinary(dst []byte) ([]byte, error) {
 		w.bytes(p.Writer[:])
 		w.uint(p.From)
 		w.uint(p.To)
+		w.uint(p.Forgot)
 		w.array(len(p.Writes))
 		for _, wr := range p.Writes {
 			wr.encode(w)
@@ -75,6 +76,7 @@ func DecodeLWWDelta(data []byte) (LWWDelta, error) {
 		r.id((*[16]byte)(&p.Writer))
 		p.From = r.uint(math.MaxInt64)
 		p.To = r.uint(math.MaxInt64)
+		p.Forgot = r.uint(math.MaxInt64)
 		if n := r.array(minWrite); n > 0 {
 			p.Writes = make([]Write, n)
 		}

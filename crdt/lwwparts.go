@@ -17,8 +17,9 @@ type Part struct {
 }
 
 const (
-	partWrite = "w/" // + key: writer and write
-	partKnown = "k/" // + writer, in hexadecimal: packed stamp
+	partWrite  = "w/" // + key: writer and write
+	partKnown  = "k/" // + writer, in hexadecimal: packed stamp
+	partForgot = "f/" // the same: up to where its deletions may be forgotten
 )
 
 // Changes returns a number that grows with every Set, Merge and Apply that brings
@@ -27,7 +28,7 @@ const (
 func (m *LWW) Changes() uint64 { return m.changes }
 
 // MaxParts is how many parts there are of a map at most.
-const MaxParts = maxLWWEntries + maxWriters
+const MaxParts = maxLWWEntries + 2*maxWriters
 
 // Parts returns what has changed since Changes returned a number; of 0, everything.
 // Whoever stores it has to do so as a whole, or in this order: what is known of a node
@@ -45,13 +46,21 @@ func (m *LWW) Parts(since uint64) []Part {
 		if change > since {
 			w := newWriter(nil)
 			w.uint(m.known[writer])
-			out = append(out, Part{partKnown + hex.EncodeToString(writer[:]), w.must()})
+			out = append(out, Part{PartOfWriter(writer), w.must()})
+		}
+	}
+	for writer, h := range m.forgot {
+		if h.change > since {
+			out = append(out, h.part(writer))
 		}
 	}
 	// By name, but for what is known: that comes last, though its names come first.
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Or(-cmp.Compare(a.Name[0], b.Name[0]), cmp.Compare(a.Name, b.Name)) })
 	return out
 }
+
+// PartOfWriter returns the name of the part that says what is known of a node's writes.
+func PartOfWriter(writer NodeID) string { return partKnown + hex.EncodeToString(writer[:]) }
 
 // must returns what was written where nothing can fail.
 func (w *writer) must() []byte {
@@ -67,8 +76,13 @@ func (w *writer) must() []byte {
 func (m *LWW) SetPart(p Part) error {
 	r := newReaderOf(p.Value, len(p.Value))
 	var writer NodeID
-	if id, ok := strings.CutPrefix(p.Name, partKnown); ok {
-		known := r.uint(math.MaxInt64)
+	id, ok := strings.CutPrefix(p.Name, partKnown)
+	forgot, is := strings.CutPrefix(p.Name, partForgot)
+	if is {
+		id = forgot
+	}
+	if ok || is {
+		n := r.uint(math.MaxInt64)
 		if len(id) != hex.EncodedLen(len(writer)) {
 			return fmt.Errorf("part %q: %w", p.Name, ErrHostile)
 		}
@@ -78,7 +92,11 @@ func (m *LWW) SetPart(p Part) error {
 		if err := r.end(); err != nil {
 			return fmt.Errorf("part %q: %w", p.Name, err)
 		}
-		m.learn(writer, known)
+		if is {
+			m.forgetUpTo(writer, n)
+		} else {
+			m.learn(writer, n)
+		}
 		return nil
 	}
 	r.id((*[16]byte)(&writer))

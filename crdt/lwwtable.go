@@ -18,6 +18,8 @@ type lwwTable struct {
 	entries packed.Table[lwwKey, lwwCell]
 	forms   []keyForm
 	formOf  map[keyForm]uint32
+	uses    []uint32 // of each form: how many keys have it
+	unused  []uint32 // forms that none has
 	writers []lwwWriter
 	writer  map[NodeID]uint32
 	ids     packed.Table[lwwID, uint32] // the first entry of each chain of one id
@@ -135,8 +137,12 @@ func (t *lwwTable) put(key string, e lwwEntry) {
 			t.formOf = map[keyForm]uint32{}
 		}
 		f.head, f.tail = strings.Clone(f.head), strings.Clone(f.tail)
-		form = uint32(len(t.forms))
-		t.forms, t.formOf[f] = append(t.forms, f), form
+		if last := len(t.unused) - 1; last >= 0 {
+			form, t.unused = t.unused[last], t.unused[:last]
+		} else {
+			form, t.forms, t.uses = uint32(len(t.forms)), append(t.forms, f), append(t.uses, 0)
+		}
+		t.forms[form], t.formOf[f] = f, form
 	}
 	writer, ok := t.writer[e.stamp.Node]
 	if !ok {
@@ -151,15 +157,49 @@ func (t *lwwTable) put(key string, e lwwEntry) {
 	_, c := t.entries.At(n)
 	if t.entries.Len() == before {
 		t.unchain(c)
-	} else if !f.plain {
-		first := t.ids.Add(id)
-		c.sibling, *first = *first, n
+	} else {
+		t.uses[form]++
+		if !f.plain {
+			first := t.ids.Add(id)
+			c.sibling, *first = *first, n
+		}
 	}
 	*c = lwwCell{at: e.stamp.packed(), change: e.change, value: t.share(e.value), writer: writer, sibling: c.sibling}
 	if e.gone {
 		c.writer |= goneBit
 	}
 	t.chain(n, c)
+}
+
+// remove forgets what is held of a key.
+func (t *lwwTable) remove(key string) {
+	f, id := split(key)
+	form, ok := t.formOf[f]
+	if !ok {
+		return
+	}
+	k := lwwKey{id, form}
+	n := t.entries.Number(k)
+	if n == 0 {
+		return
+	}
+	_, c := t.entries.At(n)
+	t.unchain(c)
+	if !f.plain {
+		at := t.ids.Find(id)
+		for *at != n {
+			_, before := t.entries.At(*at)
+			at = &before.sibling
+		}
+		if *at = c.sibling; *t.ids.Find(id) == 0 {
+			t.ids.Delete(id)
+		}
+	}
+	t.entries.Delete(k)
+	if t.uses[form]--; t.uses[form] == 0 {
+		delete(t.formOf, f)
+		t.forms[form], t.unused = keyForm{}, append(t.unused, form)
+	}
 }
 
 // chain has an entry be the last that came of its writer.

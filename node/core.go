@@ -113,10 +113,12 @@ type Core struct {
 	past      past
 	storing   storing
 	leave     leaveState
-	downs     downs
-	shownDown atomic.Pointer[[]Down] // as noteDown last had it
-	recovered time.Time              // when it was last looked whether the dead can be recovered from
-	factsFull atomic.Uint64          // facts that were not taken, because there are too many
+
+	forgetting forgetting
+	downs      downs
+	shownDown  atomic.Pointer[[]Down] // as noteDown last had it
+	recovered  time.Time              // when it was last looked whether the dead can be recovered from
+	factsFull  atomic.Uint64          // facts that were not taken, because there are too many
 
 	factsKnown atomic.Int64 // how many there are, as of the last tick
 	found      bool         // as CoreConfig has it
@@ -301,7 +303,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out := append(c.replicate(c.replica.Tick(now)), c.sendSpreads(now)...)
 	if !c.open.Load() {
 		out = append(out, c.askForReceipts(now)...)
-		if !c.replica.Ready() || !c.answered(now) || c.Conflict() != nil {
+		if c.lookIfForgotten() || !c.replica.Ready() || !c.answered(now) || c.Conflict() != nil {
 			return out
 		}
 		c.openRooms(now)
@@ -332,6 +334,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out = append(out, c.tellOwners()...)
 	out = append(out, c.handOver(now)...)
 	out = append(out, c.takePastOver(now)...)
+	c.forgetDeleted(now)
 	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now

@@ -29,13 +29,15 @@ type storing struct {
 	saved uint64                       // how far the facts on disk are, as MapParts has it
 
 	dropped []durable.Write // deletes what is stored of retired rooms
-	touched []*Room         // may have something to write
-	flying  bool            // a batch is under way
-	rooms   []*Room         // whose it is
-	next    []durable.Write // the facts of that batch
-	waiting []crdt.Part     // facts for the batches after it
-	partsAt uint64          // how far the facts on disk are once none waits
-	holds   crdt.LWWDigest  // what is on disk then, as replica.Unkept has it
+
+	forgotten []crdt.Part     // what is to be removed from the facts on disk, and what is to stand there in its place
+	touched   []*Room         // may have something to write
+	flying    bool            // a batch is under way
+	rooms     []*Room         // whose it is
+	next      []durable.Write // the facts of that batch
+	waiting   []crdt.Part     // facts for the batches after it
+	partsAt   uint64          // how far the facts on disk are once none waits
+	holds     crdt.LWWDigest  // what is on disk then, as replica.Unkept has it
 
 	renewAt    uint64         // partsAt of the facts that Stored has returned since a write failed; 0: it was not asked
 	renewHolds crdt.LWWDigest // and what is on disk then
@@ -82,7 +84,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 		return err
 	}
 	c.facts = newFacts(c.replica, c.leaveOut)
-	if err := c.restoreFacts(facts); err != nil {
+	if err := c.restoreFacts(c.dropUnheard(facts)); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
 	c.replica.Keep(c.replica.Unkept())
@@ -199,8 +201,10 @@ func (c *Core) factWrites() []durable.Write {
 // order in which they may be written in several batches, and how far the disk is with them.
 // What is on disk is nowhere kept beside the map itself: it would take as much again.
 func (c *Core) changedFacts() ([]crdt.Part, uint64) {
-	parts, at := c.replica.MapParts(c.storing.saved)
-	c.storing.holds = c.replica.Unkept()
+	s := &c.storing
+	parts, at := c.replica.MapParts(s.saved)
+	parts, s.forgotten = append(s.forgotten, parts...), nil
+	s.holds = c.replica.Unkept()
 	return parts, at
 }
 

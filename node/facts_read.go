@@ -228,6 +228,11 @@ func (r *roomFacts) takeWord(of string, value []byte) {
 
 // empty reports whether nothing is known of a room any more.
 func (r *roomFacts) empty() bool {
-	return r.limits.IsZero() && r.session == 0 && r.minter == crdt.NodeID{} && !r.retired && len(r.words) == 0 &&
+	return !r.retired && r.bare()
+}
+
+// bare reports whether no more is known of a room than that it is gone for good, if that.
+func (r *roomFacts) bare() bool {
+	return r.limits.IsZero() && r.session == 0 && r.minter == crdt.NodeID{} && len(r.words) == 0 &&
 		!r.by.any() && !r.kept.any() && !r.knew.any() && len(r.finals)+len(r.took) == 0
 }

@@ -14,6 +14,8 @@ type health struct {
 	clockOK atomic.Bool
 	leaving atomic.Bool
 	resumed atomic.Bool // and it was when it stopped before
+
+	forgotten atomic.Bool // see ErrForgotten
 }
 
 // storeHealth is what the disk said last. The zero value is a disk that is well.

@@ -215,6 +215,8 @@ func (n *Node) Ready() error {
 		return n.notBootstrapped()
 	case n.GoesOnLeaving():
 		return ErrGoesOnLeaving
+	case n.core.health.forgotten.Load():
+		return ErrForgotten
 	case n.core.Ready():
 		return ErrNoRights
 	}

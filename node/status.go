@@ -51,7 +51,7 @@ type Status struct {
 }
 
 // FactsStatus says how many facts this node knows of rooms and nodes, of how many beside which
-// there is room for what is new. They stay for ever.
+// there is room for what is new. Those that were deleted count until all nodes know that: see forgetting.go.
 type FactsStatus struct {
 	Known   int    `json:"known"`
 	Most    int    `json:"most"`

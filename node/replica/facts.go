@@ -45,7 +45,9 @@ func (r *Replica) Knows(writer crdt.NodeID, written uint64) bool {
 // Take takes one write of another node that a third one has passed on, out of turn: what else
 // that node has written may be missing. It returns false if it is no news, or not to be believed.
 func (r *Replica) Take(key string, value []byte, at crdt.Stamp, now time.Time) bool {
-	if _, is, _ := r.lww.Get(key); at.Node == r.cfg.Self.Node || at.Compare(is) <= 0 {
+	_, is, _ := r.lww.Get(key)
+	forgotten := is.IsZero() && r.lww.Holds(at) // what came after it
+	if at.Node == r.cfg.Self.Node || at.Compare(is) <= 0 || forgotten {
 		return false
 	}
 	_, err := r.applied(false, r.lww.Take(key, value, at, &r.hlc, now))
@@ -118,6 +120,7 @@ func (r *Replica) mergeMap(m *crdt.LWW) {
 		return // nothing in it
 	}
 	r.lww.Merge(m)
+	r.wrote = r.Written() > 0
 	newest := r.lww.Newest()
 	r.hlc.Observe(newest, time.UnixMilli(newest.Wall))
 }

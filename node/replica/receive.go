@@ -112,6 +112,7 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 		if f.kind != tell { // which is acknowledged once it is on disk
 			put(&l.oweLWW, p.Writer, struct{}{})
 		}
+		r.noteForgotten(p, now)
 		if note(r.applied(r.lww.Apply(p, &r.hlc, now))) {
 			l.lww.has(p.Writer, p.To)
 		}

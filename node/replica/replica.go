@@ -92,6 +92,9 @@ type Replica struct {
 	lww  crdt.LWW
 	hlc  crdt.Clock
 
+	wrote     bool // this node had written into lww before it started
+	forgotten bool // see Forgotten
+
 	opened bool // our row exists
 	peers  Members
 	links  map[crdt.NodeID]*link

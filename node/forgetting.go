@@ -1,0 +1,139 @@
+package node
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+// What is forgotten of the last-writer map: deletions, once every node that exists has them on its disk, and had all
+// that was written before. Each node does so by itself, and nobody sees it. A node that exists and is down, or cut off,
+// holds that up until it is back, or has left, or is declared dead.
+
+const (
+	// surveyEvery is the time between two looks at what is on all disks, while there is anything to forget.
+	surveyEvery = 2 * time.Minute
+	// forgetAfter is for how long a deletion has been on all disks before it is forgotten. A node that joins
+	// has heard what there is in less: see replica.Forgotten.
+	forgetAfter = 10 * time.Minute
+	// forgetPause is the time between two steps, of so many keys.
+	forgetPause = time.Second
+	forgetMost  = 4000
+)
+
+// ErrForgotten says that the other nodes have forgotten this one.
+var ErrForgotten = errors.New("the other nodes go on without this one, and have forgotten what it does not know of: it has left, or was declared dead, or its data directory is an old copy; move the data directory away, and start as a new node (with a certificate for a new id, if certificates are your own)")
+
+// forgetting is how far this node is with that.
+type forgetting struct {
+	looked  time.Time
+	next    time.Time
+	seen    []seenSettling // oldest first
+	settled crdt.LWWDigest // deletions up to here may be forgotten, and some are left; nil: none is
+}
+
+// seenSettling is what was on all disks at a time.
+type seenSettling struct {
+	at time.Time
+	is crdt.Settling
+}
+
+// forgetDeleted looks what is on all disks, and forgets what may be, step by step.
+func (c *Core) forgetDeleted(now time.Time) {
+	f := &c.forgetting
+	if now.Before(f.next) && f.next.Sub(now) <= forgetPause {
+		return
+	}
+	f.next = now.Add(forgetPause)
+	if now.Sub(f.looked) >= surveyEvery || now.Before(f.looked) {
+		f.looked = now
+		c.lookForSettled(now)
+	}
+	if f.settled != nil {
+		parts := c.replica.Forget(f.settled, forgetMost)
+		if c.storing.forgotten = append(c.storing.forgotten, parts...); len(parts) == 0 {
+			f.settled = nil
+		}
+	}
+}
+
+// lookForSettled notes what is on all disks, asks again, and finds out what may be forgotten.
+func (c *Core) lookForSettled(now time.Time) {
+	f := &c.forgetting
+	gone := c.goneRooms()
+	if c.replica.Deleted() == 0 && len(gone) == 0 {
+		f.seen = nil
+		return
+	}
+	is := c.replica.Settling(slices.Collect(maps.Keys(c.existing())))
+	c.replica.Survey()
+	c.dropFacts(gone, is.All, now)
+	f.seen = append(f.seen, seenSettling{now, is})
+	for i := len(f.seen) - 1; i >= 0; i-- {
+		if then := f.seen[i]; now.Sub(then.at) >= forgetAfter && is.Settles(then.is) {
+			f.settled, f.seen = then.is.All, f.seen[i:]
+			return
+		}
+	}
+	f.seen = f.seen[max(0, len(f.seen)-int(2*forgetAfter/surveyEvery)):]
+}
+
+// goneRooms returns, in order, the rooms that are gone for good and of which more than that is known.
+func (c *Core) goneRooms() (gone []crdt.RoomID) {
+	for id, r := range c.facts.rooms {
+		if r.retired && !r.bare() && c.rooms[id] == nil {
+			gone = append(gone, id)
+		}
+	}
+	slices.SortFunc(gone, crdt.RoomID.Compare)
+	return gone
+}
+
+// dropFacts deletes what this node has said of rooms that are gone for good, and what nodes had said that are gone as
+// well, once all know that the room is: nobody says any more of it then, and nobody goes by what was said.
+func (c *Core) dropFacts(gone []crdt.RoomID, settled crdt.LWWDigest, now time.Time) {
+	var keys []string
+	for _, id := range gone {
+		if _, at, _ := c.replica.Get(roomKey(factRetired, id)); !settled.Holds(at) || len(keys) >= forgetMost {
+			continue
+		}
+		for key := range c.replica.KeysWith(id) {
+			if _, at, _ := c.replica.Get(key); !isRetired(key) && !catalog.IsKey(key) && (at.Node == c.self.Node || c.facts.gone(at.Node)) {
+				keys = append(keys, key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		if err := c.replica.Set(key, nil, now); err != nil {
+			return // the rest later
+		}
+	}
+}
+
+func isRetired(key string) bool { return strings.HasPrefix(key, factRetired+"/") }
+
+// dropUnheard has a node that ended before it had said anything itself begin with nothing: what it
+// had heard may be from before what others have forgotten.
+func (c *Core) dropUnheard(stored map[string][]byte) map[string][]byte {
+	if _, wrote := stored[crdt.PartOfWriter(c.self.Node)]; wrote || len(stored) == 0 || c.self.Boot == 1 {
+		return stored
+	}
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		c.storing.forgotten = append(c.storing.forgotten, crdt.Part{Name: name})
+	}
+	return nil
+}
+
+// lookIfForgotten reports whether the others have forgotten this node, which has not opened its rooms yet.
+func (c *Core) lookIfForgotten() bool {
+	if c.replica.Forgotten() {
+		c.health.forgotten.Store(true)
+	}
+	return c.health.forgotten.Load()
+}
