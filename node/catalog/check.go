@@ -42,8 +42,7 @@ func (c *Catalog) Check(r *Room, check func(*room.Settings) error) error {
 		if o.Settings.Name == s.Name && o.Zone == r.Zone {
 			fail("name", s.Name, "a name that no other room of the zone has")
 		}
-		other := o.Whole()
-		if err := room.Apart(&other, &s); err != nil {
+		if err := room.Apart(&o.Settings, &s); err != nil {
 			errs = append(errs, err)
 		}
 	}
