@@ -1,7 +1,9 @@
 package node
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/transport"
@@ -36,12 +38,37 @@ func (a *awaiting) on(members []transport.Peer, now time.Time) bool {
 	return !slices.ContainsFunc(members, mate) && now.Sub(a.named) < naming
 }
 
-// patience returns how long to wait for the first of the others.
+// patience returns how long to wait for the first of the others. One that is new in a mesh knows nothing
+// of what operators have set, and what nodes of bootstrap know is on their disks before they are of it.
 func (n *Node) patience() time.Duration {
+	if n.core.joins() {
+		return math.MaxInt64
+	}
 	if n.core.acquainted() {
 		return max(n.cfg.AwaitPeers, n.cfg.AwaitKnown)
 	}
 	return n.cfg.AwaitPeers
+}
+
+// joins reports whether this node came to a mesh that others have made, and has never been ready in it.
+func (c *Core) joins() bool {
+	rec := c.mesh.is.Record
+	return !rec.Mesh.IsZero() && len(rec.Names) > 0 && !slices.Contains(rec.Names, c.name) && c.replica.Written() == 0
+}
+
+// unfitAfter is how long a node has started until the log says whose state it waits for.
+const unfitAfter = 2 * time.Second
+
+// noteUnfit keeps in mind, for whoever asks, whose state this node waits for.
+func (n *Node) noteUnfit(since time.Duration) {
+	who := "no other node is in reach"
+	if from := n.core.replica.FillsFrom(); len(from) > 0 {
+		who = "from " + strings.Join(n.namesOf(from), ", ")
+	}
+	if n.unfit.Store(&who); since >= unfitAfter && !n.saidUnfit {
+		n.saidUnfit = true
+		n.log.Warn("this node takes no visitors before it has the state of the mesh", "waits", who)
+	}
 }
 
 // acquainted reports whether this node knows of others that have not gone.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -80,10 +81,11 @@ type Node struct {
 	gone    []string      // sites that have left; the loop's
 	watch   clockWatch    // the loop's
 
-	factsMany, factsLost bool // said in the log; the loop's
+	factsMany, factsLost, saidUnfit bool // said in the log; the loop's
 
 	boot   *bootstrapper          // nil: as Config has it
 	noMesh atomic.Pointer[string] // why its mesh has no capacity, as far as the loop knows
+	unfit  atomic.Pointer[string] // whose state it waits for, in words; nil: nobody's, as far as is known
 	warned time.Time              // when the log was last told that the minter's disk is gone; the loop's
 
 	mesh   atomic.Pointer[Mesh] // nil until Run
@@ -196,7 +198,7 @@ func (n *Node) View(id crdt.RoomID) *room.View { return n.core.View(id) }
 
 // What a node that has just started waits for before it answers visitors.
 var (
-	ErrNotReady = errors.New("waiting for the state of the site")
+	ErrNotReady = errors.New("waiting for the state of the mesh")
 	ErrNoRights = errors.New("waiting for the first rights of a room")
 	// ErrGoesOnLeaving is one that never ends: GoesOnLeaving.
 	ErrGoesOnLeaving = errors.New("this node was leaving when it stopped, and goes on: other nodes have its visitors")
@@ -219,6 +221,9 @@ func (n *Node) Ready() error {
 		return ErrForgotten
 	case n.core.Ready():
 		return ErrNoRights
+	}
+	if who := n.unfit.Load(); who != nil {
+		return fmt.Errorf("%w: %s", ErrNotReady, *who)
 	}
 	return ErrNotReady
 }
@@ -339,6 +344,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			members = now
 			all := slices.DeleteFunc(mesh.Members(), func(p transport.Peer) bool { return p.Pending })
 			if awaiting = awaiting && await.on(all, now); awaiting {
+				n.noteUnfit(now.Sub(started))
 				continue // to be told of nobody is to have nobody to ask
 			}
 			n.meet(all, now)
@@ -353,6 +359,9 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 		n.send(mesh, n.core.Tick(now))
 		n.send(mesh, n.journal.overdue(n.core, now))
 		n.journal.step(n.core, now)
+		if opened.IsZero() {
+			n.noteUnfit(now.Sub(started))
+		}
 		if opened.IsZero() && n.core.Ready() {
 			opened = now
 			mesh.SetReady(true)

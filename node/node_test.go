@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -103,7 +104,7 @@ func TestNodeAwaitsPeers(t *testing.T) {
 }
 
 // TestNodeAsksTheFirstPeerForItsState: a node that joins others is not ready because it
-// had nobody to ask before the first of them was heard.
+// had nobody to ask before the first of them was heard, nor because that one does not answer.
 func TestNodeAsksTheFirstPeerForItsState(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +114,7 @@ func TestNodeAsksTheFirstPeerForItsState(t *testing.T) {
 			if time.Since(start) < heard {
 				return nil
 			}
-			return []transport.Peer{{ID: transport.PeerID{7}, Site: "a", Boot: 1, State: transport.Alive, Ready: true}}
+			return []transport.Peer{{ID: transport.PeerID{7}, Name: "eleven", Site: "a", Boot: 1, State: transport.Alive, Ready: true}}
 		}}
 		n, stop := startNode(t, dir, time.Minute, mesh)
 		time.Sleep(heard + memberInterval + tickInterval)
@@ -124,8 +125,8 @@ func TestNodeAsksTheFirstPeerForItsState(t *testing.T) {
 			t.Error("ready without the state of the site")
 		}
 		time.Sleep(30 * time.Second)
-		if err := n.Ready(); err != nil || !mesh.ready.Load() {
-			t.Errorf("long after the peer did not answer: %v, mesh told %v", err, mesh.ready.Load())
+		if err := n.Ready(); !errors.Is(err, ErrNotReady) || !strings.Contains(err.Error(), "from eleven") || mesh.ready.Load() {
+			t.Errorf("long after the peer did not answer: %v, mesh told %v; want it to wait for eleven", err, mesh.ready.Load())
 		}
 		if err := stop(); err != nil {
 			t.Fatal(err)

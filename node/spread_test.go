@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,5 +185,45 @@ func TestALeaverShowsWhatIsChanged(t *testing.T) {
 	}
 	if is := leaver.core.Catalog().Room(roomID).Settings.TotalActiveUsers; is != 77 {
 		t.Errorf("the node that leaves shows a limit of %d, want 77", is)
+	}
+}
+
+// TestTheFirstNodeOfASiteKnowsAllRooms starts a node in a new site of a mesh with 300 rooms that
+// operators have made, 40 of them with a page of 60 KB: it is not ready before it has all of them.
+func TestTheFirstNodeOfASiteKnowsAllRooms(t *testing.T) {
+	w := newCatalogWorld(t, elsewhere(10), "a", "a", "b")
+	rooms, pages := 300, 40
+	if testing.Short() {
+		rooms, pages = 60, 10
+	}
+	for i := range rooms {
+		s := shopSettings(10 + i)
+		s.ID, s.Name = crdt.RoomID{0xcc, byte(i), byte(i >> 8)}, fmt.Sprint("room", i)
+		s.Host, s.CookieSuffix = fmt.Sprintf("shop%d", i), fmt.Sprint("s", i)
+		if i < pages {
+			s.Front.CustomPage = strings.Repeat(fmt.Sprintf("<p>%06d", i), 60_000/9)
+		}
+		w.edit(w.nodes[i%3], s.ID, func(r *catalog.Room) { r.Settings, r.Settings.QueueAll = s, true })
+		if i%10 == 0 {
+			w.run(100 * time.Millisecond)
+		}
+	}
+	w.run(5 * time.Second)
+	x := &machine{id: crdt.NodeID{0x77, 0xbb}, site: "c"}
+	w.nodes = append(w.nodes, x)
+	w.start(x, elsewhere(10))
+	for begun := w.now; !x.core.Ready(); w.run(10 * time.Millisecond) {
+		if w.now.Sub(begun) > 10*time.Second {
+			t.Fatalf("it is not ready after 10 s: it waits for %v", x.core.replica.FillsFrom())
+		}
+	}
+	for i := range rooms {
+		r := x.core.Route(fmt.Sprintf("shop%d", i), "/")
+		switch {
+		case r == nil:
+			t.Fatalf("it is ready, and has no room for shop%d", i)
+		case !r.Settings().QueueAll || i < pages && len(r.Settings().Front.CustomPage) < 50_000:
+			t.Fatalf("it is ready, and the room for shop%d is not as operators have set it", i)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -11,7 +12,7 @@ const (
 	refill = time.Second
 	// alone is how long a site in which nobody is ready waits for all to
 	// answer before one of them goes ahead, and forsaken how long before each
-	// goes by itself.
+	// goes by itself, unless it is new and somebody is ready.
 	alone    = 2 * time.Second
 	forsaken = 10 * time.Second
 )
@@ -31,28 +32,28 @@ func (f *filling) begin(now time.Time) {
 	}
 }
 
-// Ready reports whether this node holds its site's state: a ready member of the
-// site has given it all it had, or there is nobody to ask. Once ready, a
-// replica stays so.
+// Ready reports whether this node holds the state of its site and of the mesh: a ready member
+// has given it all it had, or there is nobody to ask. Once ready, a replica stays so.
 func (r *Replica) Ready() bool { return r.fill.done }
 
-// checkReady settles the cases in which no ready member can fill us: nobody
+// checkReady settles the cases in which no ready member of the site can fill us: nobody
 // else is there, or all start at once. Then each asks all others and is ready
 // when all have answered. Should some not answer, the one with the lowest id
-// of those that are heard goes first and fills the rest.
+// of those that are heard goes first and fills the rest. What operators have set they may
+// not know at all, if the site is new; so a ready member of another site has to answer, too.
 func (r *Replica) checkReady(now time.Time) {
 	if r.fill.done || r.fill.since.IsZero() {
 		return
 	}
-	mates, lowest, missing := r.mates(), true, false
-	for _, l := range mates {
+	lowest, missing, some := true, false, false // some: a mate is ready
+	for _, l := range r.mates() {
 		wasReady, answered := r.fill.answered[l.peer.ID]
 		switch {
 		case wasReady:
 			r.fill.done = true
 			return
 		case l.peer.Ready || l.ready:
-			missing, lowest = true, false
+			missing, lowest, some = true, false, true
 		case !answered:
 			missing = true
 		}
@@ -60,27 +61,85 @@ func (r *Replica) checkReady(now time.Time) {
 		lowest = lowest && (silent || r.cfg.Self.Node.Compare(l.peer.ID) < 0)
 	}
 	waited := now.Sub(r.fill.since)
-	r.fill.done = !missing || lowest && waited >= alone || waited >= forsaken
+	late := waited >= forsaken && !(some && r.isNew())
+	here := !missing || lowest && waited >= alone || late
+	r.fill.done = here && (r.filledFromAfar() || waited >= forsaken && !r.isNew())
 }
 
-// fillPulls asks for the site's state: one ready member, or all when none is.
-func (r *Replica) fillPulls(now time.Time) []Message {
-	if r.fill.done || r.fill.since.IsZero() || now.Sub(r.fill.asked) < refill {
+// isNew reports whether this node has never been ready, as far as its disk tells: then it knows
+// nothing of what operators have set, and goes on without that under no circumstances.
+func (r *Replica) isNew() bool { return r.Written() == 0 }
+
+// filledFromAfar reports whether a ready member of another site has given us all it had, or none
+// is there.
+func (r *Replica) filledFromAfar() bool {
+	far := r.farReady()
+	return len(far) == 0 || slices.ContainsFunc(far, func(p Peer) bool { return r.fill.answered[p.ID] })
+}
+
+// farReady returns the members of other sites that can fill us.
+func (r *Replica) farReady() (all []Peer) {
+	for _, p := range r.peers {
+		if p.Ready && p.Site != r.cfg.Site {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// FillsFrom returns the members whose state this node waits for, in order of id; none once it
+// is ready.
+func (r *Replica) FillsFrom() (from []crdt.NodeID) {
+	if r.fill.done {
 		return nil
 	}
-	r.fill.asked = now
-	var ready, all []*link
+	for _, l := range r.fillers() {
+		from = append(from, l.peer.ID)
+	}
+	slices.SortFunc(from, crdt.NodeID.Compare)
+	return from
+}
+
+// fillers returns whom we wait for: the ready members of our site; where there is none, all of
+// it that have not answered, and the ready ones of other sites.
+func (r *Replica) fillers() (all []*link) {
+	var ready []*link
 	for _, l := range r.mates() {
-		all = append(all, l)
+		if _, answered := r.fill.answered[l.peer.ID]; !answered {
+			all = append(all, l)
+		}
 		if l.peer.Ready || l.ready {
 			ready = append(ready, l)
 		}
 	}
 	if len(ready) > 0 {
-		all = []*link{ready[r.cfg.Rand.IntN(len(ready))]}
+		return ready
 	}
-	var out []Message
-	for _, l := range all {
+	if !r.filledFromAfar() {
+		for _, p := range r.farReady() {
+			all = append(all, r.list(p))
+		}
+	}
+	return all
+}
+
+// fillPulls asks for the state: one ready member of the site, or all of it when none is, and
+// one ready member of another site.
+func (r *Replica) fillPulls(now time.Time) (out []Message) {
+	if r.fill.done || r.fill.since.IsZero() || now.Sub(r.fill.asked) < refill {
+		return nil
+	}
+	r.fill.asked = now
+	var ready []*link // one of whom is enough
+	for _, l := range r.fillers() {
+		if l.peer.Ready || l.ready {
+			ready = append(ready, l)
+		} else {
+			out = append(out, r.pullFrom(l, flagFill, now))
+		}
+	}
+	if len(ready) > 0 {
+		l := ready[r.cfg.Rand.IntN(len(ready))]
 		out = append(out, r.pullFrom(l, flagFill, now))
 	}
 	return out

@@ -250,7 +250,9 @@ func TestWholeSiteRestarts(t *testing.T) {
 		t.Run(fmt.Sprint(silent, " do not answer"), func(t *testing.T) {
 			m := newMesh(t, 6)
 			for n := range 4 {
-				m.add(n, "east")
+				if err := m.add(n, "east").Set("of the last start", []byte("v"), m.now); err != nil {
+					t.Fatal(err)
+				}
 			}
 			// Some are members and never say a word, to the end the very one
 			// that would go first.
@@ -269,6 +271,48 @@ func TestWholeSiteRestarts(t *testing.T) {
 				return !slices.ContainsFunc(speaking, func(x *member) bool { return !x.Ready() })
 			})
 			t.Logf("ready after %v", took)
+		})
+	}
+}
+
+// TestTheFirstOfASite is in a site that is new, in a mesh in which operators have set more than a
+// few messages hold: it is ready once it knows all of that, and says for whom it waits as long as
+// nobody answers. One that restarts knows what it knew, and waits for a while.
+func TestTheFirstOfASite(t *testing.T) {
+	for name, restarts := range map[string]bool{"it is new": false, "it restarts": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newMesh(t, 8)
+			nodes := m.sites(2, "east", "west")
+			for n := range 40 {
+				if err := nodes[n%2].Set(fmt.Sprint("page ", n), make([]byte, 60_000), m.now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.run(5 * time.Second)
+			x := m.add(9, "north")
+			if restarts {
+				if err := x.Set("of the last start", []byte("v"), m.now); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.refresh()
+			m.split(x)
+			for k := range m.cut {
+				m.cut[k] = m.now.Add(time.Hour) // membership does not notice
+			}
+			m.run(forsaken - time.Second)
+			if got := len(x.FillsFrom()); x.Ready() || got != 4 {
+				t.Errorf("while nobody answers it is ready: %v, and waits for %d nodes, want not, and 4", x.Ready(), got)
+			}
+			m.run(time.Minute)
+			if x.Ready() != restarts {
+				t.Errorf("after a minute in which nobody answered it is ready: %v, want %v", x.Ready(), restarts)
+			}
+			m.heal()
+			m.until(5*time.Second, "it is ready", x.Ready)
+			if got := x.MapLen(); !restarts && got < 40 {
+				t.Errorf("it became ready with %d of 40 pages", got)
+			}
 		})
 	}
 }

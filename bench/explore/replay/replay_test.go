@@ -67,7 +67,7 @@ func TestMinterThatRaisesAndLeaves(t *testing.T) {
 // TestRulesShow leaves rules out in histories that need them.
 func TestRulesShow(t *testing.T) {
 	for text, rule := range map[string]ticket.Rules{
-		"abc/123: raise@2":             ticket.OneMinter,
+		"aab/213: raise@2":             ticket.OneMinter,
 		"abc/123: leave@1, s dead@3>2": ticket.FinalLedgers,
 	} {
 		if r := run(t, text, rule); r.Broken == "" {
