@@ -81,22 +81,24 @@ func (c *Core) brought(cat *catalog.Catalog, now time.Time) (out []catalog.Write
 		b := catalog.FileRoom(catalog.DefaultZone, "", s, now)
 		before, says := catalog.ReadPrints(c.replica, name, c.self.Node), catalog.PrintsOf(b)
 		var retired *catalog.Room
+		deleted := cat.Deleted(s.ID)
 		for id := name; id != s.ID; id = successor(id) {
 			if r := cat.Room(id); r != nil {
 				retired = r
 			}
+			deleted = deleted || cat.Deleted(id)
 		}
 		is := cat.Bring(b, before)
 		switch {
 		case s.ID == name || cat.Room(s.ID) != nil:
-		case !c.mintsMesh():
-			is = nil // whoever mints in the mesh makes it again
+		case !c.mintsMesh() || before == nil && retired == nil && deleted:
+			is = nil // whoever mints in the mesh makes it again, unless it has only now heard of all
 		case retired != nil:
-			out = append(out, catalog.Writes(retired, nil)...)
+			out = append(out, cat.Writes(retired, nil)...)
 			is = b
 		}
 		if is != nil {
-			out = append(out, catalog.Writes(cat.Room(s.ID), is)...)
+			out = append(out, cat.Writes(cat.Room(s.ID), is)...)
 		}
 		out = append(out, says.Remember(before, name, c.self.Node)...)
 	}
@@ -107,7 +109,7 @@ func (c *Core) brought(cat *catalog.Catalog, now time.Time) (out []catalog.Write
 func (c *Core) broughtLimits(cat *catalog.Catalog, now time.Time) []catalog.Write {
 	brought := catalog.FileLimits(c.catalog.limits, now)
 	before, says := catalog.ReadLimitPrints(c.replica, c.self.Node), catalog.LimitPrints(brought)
-	out := catalog.LimitWrites(cat.RateLimits(), cat.BringLimits(brought, before))
+	out := cat.LimitWrites(cat.RateLimits(), cat.BringLimits(brought, before))
 	return append(out, catalog.RememberLimits(says, before, c.self.Node)...)
 }
 
@@ -170,7 +172,7 @@ func (c *Core) startRooms() []room.Settings {
 // once, when the node opens and so knows what its peers do.
 func (c *Core) bring(now time.Time) {
 	c.facts.update()
-	was := catalog.Read(c.replica)
+	was := catalog.Read(c.replica).By(c.self.Node, c.replica.Written())
 	if err := c.writeCatalog(nil, c.brought(was, now), crdt.Change, now); err != nil {
 		c.factsFull.Add(1)
 		return
@@ -227,7 +229,7 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 	}
 	c.heedFacts(now)
 	was := c.catalog.read.Load()
-	writes, err := edit(was)
+	writes, err := edit(was.By(c.self.Node, c.replica.Written()))
 	if err != nil || len(writes) == 0 {
 		return err
 	}

@@ -28,7 +28,7 @@ func (w *world) edit(m *machine, id crdt.RoomID, change func(*catalog.Room)) {
 	err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
 		was := c.Room(id)
 		if change == nil {
-			return catalog.Writes(was, nil), nil
+			return c.Writes(was, nil), nil
 		}
 		is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.now}
 		if was != nil {
@@ -38,7 +38,7 @@ func (w *world) edit(m *machine, id crdt.RoomID, change func(*catalog.Room)) {
 		if err := c.Check(is, nil); err != nil {
 			return nil, err
 		}
-		return catalog.Writes(was, is), nil
+		return c.Writes(was, is), nil
 	}, w.now)
 	if err != nil {
 		w.t.Fatal(err)
@@ -347,7 +347,7 @@ func TestEditIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run(100 * time.Millisecond)
-	edit := func(cat *catalog.Catalog) ([]catalog.Write, error) { return catalog.Writes(cat.Room(roomID), nil), nil }
+	edit := func(cat *catalog.Catalog) ([]catalog.Write, error) { return cat.Writes(cat.Room(roomID), nil), nil }
 	if err := c.Edit(edit, w.now); !errors.Is(err, ErrLeaving) {
 		t.Errorf("a node that leaves: error %v, want ErrLeaving", err)
 	}

@@ -120,7 +120,7 @@ func BenchmarkOneChange(b *testing.B) {
 			err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
 				is := c.Room(id).Clone()
 				is.Settings.TotalActiveUsers = 1<<20 - 1 - i
-				return catalog.Writes(c.Room(id), is), c.Check(is, nil)
+				return c.Writes(c.Room(id), is), c.Check(is, nil)
 			}, m.now)
 			if err != nil {
 				b.Fatal(err)

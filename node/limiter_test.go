@@ -154,7 +154,7 @@ func (w *world) setLimits(m *machine, change func(all []catalog.RateLimit) []cat
 	w.t.Helper()
 	err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
 		is := change(c.RateLimits())
-		return catalog.LimitWrites(c.RateLimits(), is), catalog.CheckLimits(is, nil)
+		return c.LimitWrites(c.RateLimits(), is), catalog.CheckLimits(is, nil)
 	}, w.now)
 	if err != nil {
 		w.t.Fatal(err)

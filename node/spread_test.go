@@ -39,7 +39,7 @@ func (w *world) change(m *machine, id crdt.RoomID, change func(*catalog.Room)) [
 		return c.Edit(func(cat *catalog.Catalog) ([]catalog.Write, error) {
 			is := cat.Room(id).Clone()
 			change(is)
-			return catalog.Writes(cat.Room(id), is), nil
+			return cat.Writes(cat.Room(id), is), nil
 		}, now)
 	})
 }

@@ -167,7 +167,7 @@ func widen(at *virtual.Node, now time.Time) error {
 		for r := range all.Rooms() {
 			wide := *r
 			wide.Settings.TotalActiveUsers = plenty
-			return catalog.Writes(r, &wide), nil
+			return all.Writes(r, &wide), nil
 		}
 		return nil, errors.New("there is no room")
 	}, now)

@@ -41,6 +41,17 @@ func (s *store) write(t interface{ Fatal(...any) }, writes []Write) {
 	}
 }
 
+// collect deletes what is of no use any more and was written here.
+func (s *store) collect(t interface{ Fatal(...any) }) {
+	var gone []Write
+	for key := range Read(s).Unused() {
+		if _, at, _ := s.Get(key); at.Node == s.node {
+			gone = append(gone, Write{Key: key})
+		}
+	}
+	s.write(t, gone)
+}
+
 func (s *store) hear(o *store) {
 	s.Merge(&o.LWW)
 	s.clock.Observe(o.Newest(), o.now)
@@ -145,12 +156,12 @@ func anyEvent(t *rapid.T, i int) Event {
 // bare returns a room without what only reading fills in.
 func bare(r *Room) *Room {
 	c := r.Clone()
-	c.Modified = time.Time{}
+	c.Modified, c.thing, c.page = time.Time{}, thing{}, textRef{}
 	for i := range c.Events {
-		c.Events[i].Modified = time.Time{}
+		c.Events[i].Modified, c.Events[i].thing, c.Events[i].page = time.Time{}, thing{}, nil
 	}
 	for i := range c.Rules {
-		c.Rules[i].Modified = time.Time{}
+		c.Rules[i].Modified, c.Rules[i].thing = time.Time{}, thing{}
 	}
 	return c
 }
@@ -161,17 +172,18 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		var was *Room
 		for range rapid.IntRange(1, 4).Draw(t, "edits") {
 			is := anyRoom(t, 7)
-			s.write(t, Writes(was, is))
+			s.write(t, new(Catalog).Writes(was, is))
 			got := Read(s).Room(is.Settings.ID)
 			if got == nil || !reflect.DeepEqual(bare(got), bare(is)) {
 				t.Fatalf("read\n%+v\nof\n%+v", got, is)
 			}
-			if again := Writes(got, is); len(again) > 0 {
+			if again := new(Catalog).Writes(got, is); len(again) > 0 {
 				t.Fatalf("%d writes for no difference, the first of %s", len(again), again[0].Key)
 			}
 			was = got
 		}
-		s.write(t, Writes(was, nil))
+		s.write(t, new(Catalog).Writes(was, nil))
+		s.collect(t)
 		for key := range s.Keys() {
 			t.Fatalf("the room is dropped, and %s is left", key)
 		}
@@ -193,7 +205,7 @@ func TestEveryFieldIsKept(t *testing.T) {
 	fill(t, reflect.ValueOf(&rule.Rule).Elem(), "Rule")
 	r.Rules = []Rule{rule}
 	s := newStore(1)
-	s.write(t, Writes(nil, r))
+	s.write(t, new(Catalog).Writes(nil, r))
 	if got := Read(s).Room(r.Settings.ID); !reflect.DeepEqual(bare(got), bare(r)) {
 		t.Errorf("read\n%+v\nof\n%+v", bare(got), bare(r))
 	}
@@ -236,7 +248,7 @@ func fill(t *testing.T, v reflect.Value, name string) {
 func TestChangesOfDifferentGroupsBothStay(t *testing.T) {
 	a, b := newStore(1), newStore(2)
 	was := plain(1)
-	a.write(t, Writes(nil, was))
+	a.write(t, new(Catalog).Writes(nil, was))
 	b.hear(a)
 
 	limits := was.Clone()
@@ -246,9 +258,9 @@ func TestChangesOfDifferentGroupsBothStay(t *testing.T) {
 	queue.Events = []Event{plainEvent(1)}
 	rules := was.Clone()
 	rules.Rules = []Rule{plainRule(1)}
-	a.write(t, Writes(was, limits))
-	b.write(t, Writes(was, queue))
-	b.write(t, Writes(queue, func() *Room { r := queue.Clone(); r.Rules = rules.Rules; return r }()))
+	a.write(t, new(Catalog).Writes(was, limits))
+	b.write(t, new(Catalog).Writes(was, queue))
+	b.write(t, new(Catalog).Writes(queue, func() *Room { r := queue.Clone(); r.Rules = rules.Rules; return r }()))
 	a.hear(b)
 	b.hear(a)
 	for _, s := range []*store{a, b} {
@@ -273,7 +285,7 @@ func TestNodesThatHaveHeardTheSameReadTheSame(t *testing.T) {
 				is = anyRoom(t, id)
 				is.Settings.Host = rapid.SampledFrom([]string{"a.example", "b.example"}).Draw(t, "host")
 			}
-			n.write(t, Writes(was, is))
+			n.write(t, new(Catalog).Writes(was, is))
 			if rapid.Bool().Draw(t, "hears") {
 				n.hear(rapid.SampledFrom(nodes).Draw(t, "whom"))
 			}
@@ -323,7 +335,7 @@ func TestOlderOnesHold(t *testing.T) {
 		third.Rules = append(third.Rules, plainRule(i))
 	}
 	for _, r := range []*Room{third, second, first} {
-		s.write(t, Writes(nil, r))
+		s.write(t, new(Catalog).Writes(nil, r))
 	}
 	settings, refused := Read(s).Effective(nil)
 	if len(settings) != 2 || settings[0].Name != "room-1" || settings[1].Name != "room-3" {
@@ -357,7 +369,7 @@ func TestLesserMistakesLeaveTheLimit(t *testing.T) {
 	r.Settings.Front.CustomPage = "{{#broken"
 	r.Rules = []Rule{plainRule(1), plainRule(2), plainRule(3)}
 	r.Rules[1].Expression = "ip.src in $nowhere"
-	s.write(t, Writes(nil, r))
+	s.write(t, new(Catalog).Writes(nil, r))
 	s.write(t, ZoneWrites(r.Zone, Zone{SearchEngineCrawlerBypass: true}))
 	settings, refused := Read(s).Effective(func(s *room.Settings) error {
 		if s.Front.CustomPage != "" {
@@ -382,14 +394,15 @@ func TestRulesAreAskedInOrder(t *testing.T) {
 	a, b := newStore(1), newStore(2)
 	r := plain(1)
 	r.Rules = []Rule{plainRule(3), plainRule(1), plainRule(2)}
-	a.write(t, Writes(nil, r))
+	a.write(t, new(Catalog).Writes(nil, r))
 	b.hear(a)
+	r = Read(a).Room(r.Settings.ID)
 	// Both add one at the end, and neither has heard of the other's.
 	at, bt := r.Clone(), r.Clone()
 	at.Rules = append(at.Rules, plainRule(4))
 	bt.Rules = append(bt.Rules, plainRule(5))
-	a.write(t, Writes(r, at))
-	b.write(t, Writes(r, bt))
+	a.write(t, new(Catalog).Writes(r, at))
+	b.write(t, new(Catalog).Writes(r, bt))
 	a.hear(b)
 	var got []byte
 	for _, rule := range Read(a).Room(r.Settings.ID).Rules {
@@ -408,7 +421,7 @@ func TestLongPages(t *testing.T) {
 		fmt.Fprintf(&text, "%x-", i*2654435761)
 	}
 	r.Settings.Front.CustomPage = text.String()
-	writes := Writes(nil, r)
+	writes := new(Catalog).Writes(nil, r)
 	s.write(t, writes)
 	got := Read(s).Room(r.Settings.ID)
 	if got.Settings.Front.CustomPage != text.String() || got.Incomplete != "" {
@@ -429,7 +442,8 @@ func TestLongPages(t *testing.T) {
 
 	next := got.Clone()
 	next.Settings.Front.CustomPage = "short"
-	s.write(t, Writes(got, next))
+	s.write(t, new(Catalog).Writes(got, next))
+	s.collect(t)
 	left := 0
 	for key := range s.Keys() {
 		if strings.HasPrefix(key, kindText) {
@@ -445,7 +459,7 @@ func TestATextThatHasNotArrived(t *testing.T) {
 	s := newStore(1)
 	r := plain(1)
 	r.Settings.Front.CustomPage = "page"
-	for _, w := range Writes(nil, r) {
+	for _, w := range new(Catalog).Writes(nil, r) {
 		if !strings.HasPrefix(w.Key, kindText) {
 			s.write(t, []Write{w})
 		}
@@ -458,7 +472,7 @@ func TestATextThatHasNotArrived(t *testing.T) {
 
 func TestCheckNamesWhatIsWrong(t *testing.T) {
 	s := newStore(1)
-	s.write(t, Writes(nil, plain(1)))
+	s.write(t, new(Catalog).Writes(nil, plain(1)))
 	c := Read(s)
 	for name, tc := range map[string]struct {
 		change func(*Room)
@@ -495,7 +509,7 @@ func TestCheckNamesWhatIsWrong(t *testing.T) {
 func TestWrittenForm(t *testing.T) {
 	rapidRoom := rapid.Custom(func(t *rapid.T) *Room { return anyRoom(t, 7) }).Example(3)
 	var b strings.Builder
-	for _, w := range Writes(nil, rapidRoom) {
+	for _, w := range new(Catalog).Writes(nil, rapidRoom) {
 		if !strings.HasPrefix(w.Key, kindText) {
 			fmt.Fprintf(&b, "%s %s\n", w.Key, w.Value)
 		}
@@ -524,7 +538,7 @@ func TestZones(t *testing.T) {
 	}
 	a, b := plain(1), plain(2)
 	a.Zone, b.Zone = "shop", "bar"
-	s.write(t, append(Writes(nil, a), Writes(nil, b)...))
+	s.write(t, append(new(Catalog).Writes(nil, a), new(Catalog).Writes(nil, b)...))
 	if got := Read(s).Zones(); !slices.Equal(got, []string{"bar", "shop"}) {
 		t.Errorf("zones are called %q", got)
 	}
@@ -534,13 +548,13 @@ func FuzzRead(f *testing.F) {
 	r := plain(1)
 	r.Events, r.Rules = []Event{plainEvent(1)}, []Rule{plainRule(1), plainRule(2)}
 	r.Settings.Front.CustomPage = "page"
-	for _, w := range Writes(nil, r) {
+	for _, w := range new(Catalog).Writes(nil, r) {
 		f.Add(w.Key, w.Value)
 	}
 	f.Add("zone/a", []byte(`{"search_engine_crawler_bypass":true}`))
 	f.Fuzz(func(t *testing.T, key string, value []byte) {
 		s := newStore(1)
-		s.write(t, Writes(nil, r))
+		s.write(t, new(Catalog).Writes(nil, r))
 		if len(key) > 512 || len(value) > crdt.MaxValue {
 			return
 		}

@@ -2,18 +2,18 @@
 // events and rules, and the texts of their pages. It lives in the last-writer map, so any
 // node takes a change and every node reads the same.
 //
-// A room is not one value but several, of which each holds settings that only mean
-// something together: two operators who change the limits and the page of a room at once,
-// at two nodes that cannot hear each other, have both changed. Of two changes to the same
-// group the later one stays.
+// Settings are not one value but many: two operators who change two settings of a room at
+// once, at two nodes that cannot hear each other, have both changed. Of two changes to the
+// same setting the later one stays. Rooms, events, rules and rate limits stand under a key as
+// they were made, and under one more for each setting that was changed since; see thing.go.
 //
-//	zone/<zone>                  settings of a zone
-//	room/<room>/<group>          a group of settings; a room is there while it has an identity
-//	event/<room>/<event>         one event
-//	rule/<room>/<rule>           one rule
-//	order/<room>                 in which order the rules are asked
-//	text/<room>/<hash>/<piece>   a page, in pieces, by what it says
-//	file/<room>/<node>           what a node's configuration file said of a room
+//	zone/<zone>                         settings of a zone
+//	room/<room>[/<unit>]                a room
+//	event/<room>/<event>[/<unit>]       an event
+//	rule/<room>/<rule>[/<unit>]         a rule
+//	limit/<limit>[/<unit>]              a rate limit
+//	text/<room>/<version>/<piece>       a page, in pieces; those of rate limits are of room zero
+//	file/<room>/<node>                  what a node's configuration file said of a room
 //
 // What was sound where it was written need not be sound together with what was written
 // elsewhere at the same time: two rooms on one host and path, a sixth event. Effective

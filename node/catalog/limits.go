@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -24,6 +23,9 @@ type RateLimit struct {
 
 	// Incomplete says that its content has not arrived as a whole. Read only.
 	Incomplete bool
+
+	thing
+	content textRef // of the content
 }
 
 // Clone returns a copy that shares nothing with l that can be changed.
@@ -32,95 +34,65 @@ func (l RateLimit) Clone() RateLimit {
 	return l
 }
 
-// limitsOrder is the key of the order of rules.
-const limitsOrder = kindLimitOrder + "/all"
-
-func limitKey(id limit.ID) string { return kindLimit + "/" + id.String() }
-
-// textsOfLimits stands for a room where the texts of rules stand.
-var textsOfLimits crdt.RoomID
-
-// limitValue is a rule as it is written; see groups.go for what holds of it.
-type limitValue struct {
-	Name               string        `json:"name"`
-	Description        string        `json:"description,omitzero"`
-	Disabled           bool          `json:"disabled,omitzero"`
-	Expression         string        `json:"expression"`
-	Characteristics    []string      `json:"characteristics,omitempty"`
-	IPv4Prefix         int           `json:"ipv4_prefix"`
-	IPv6Prefix         int           `json:"ipv6_prefix"`
-	Period             time.Duration `json:"period_ns"`
-	RequestsPerPeriod  int           `json:"requests_per_period"`
-	MitigationTimeout  time.Duration `json:"mitigation_timeout_ns,omitzero"`
-	CountingExpression string        `json:"counting_expression,omitzero"`
-	Action             limit.Action  `json:"action"`
-	StatusCode         int           `json:"status_code"`
-	ContentType        string        `json:"content_type"`
-	Content            textRef       `json:"content,omitzero"`
-	Scope              limit.Scope   `json:"scope"`
-	Version            int           `json:"version"`
-	Created            time.Time     `json:"created"`
+type limitAnswer struct {
+	StatusCode  *int     `json:"status_code"`
+	ContentType *string  `json:"content_type"`
+	Content     *textRef `json:"content"`
 }
 
-func valueOfLimit(l *RateLimit) *limitValue {
-	return &limitValue{
-		l.Name, l.Description, l.Disabled, l.Expression, l.Characteristics, l.IPv4Prefix, l.IPv6Prefix, l.Period,
-		l.RequestsPerPeriod, l.MitigationTimeout, l.CountingExpression, l.Action, l.Response.StatusCode, l.Response.ContentType,
-		refOf(l.Response.Content), l.Scope, l.Version, l.Created.UTC(),
-	}
+// limited is at for what a rule goes by.
+func limited[V any](name string, field func(*limit.Rule) *V) unit[RateLimit] {
+	return at(name, func(l *RateLimit) *V { return field(&l.Rule) })
 }
 
-// limit returns the rule without its content.
-func (v *limitValue) limit(id limit.ID) RateLimit {
-	return RateLimit{Version: v.Version, Created: v.Created, Rule: limit.Rule{
-		ID: id, Name: v.Name, Description: v.Description, Disabled: v.Disabled, Expression: v.Expression,
-		Characteristics: v.Characteristics, IPv4Prefix: v.IPv4Prefix, IPv6Prefix: v.IPv6Prefix, Period: v.Period,
-		RequestsPerPeriod: v.RequestsPerPeriod, MitigationTimeout: v.MitigationTimeout, CountingExpression: v.CountingExpression,
-		Action: v.Action, Response: limit.Response{StatusCode: v.StatusCode, ContentType: v.ContentType}, Scope: v.Scope,
-	}.WithDefaults()}
+// What of rate limits merges by itself. The answer is one unit, since the content is of its type.
+var limitUnits = units[RateLimit]{
+	{unitMade, func(l *RateLimit) any { return &made{&l.Created, &l.thing.file} }, true, true},
+	limited(unitName, func(r *limit.Rule) *string { return &r.Name }),
+	limited("description", func(r *limit.Rule) *string { return &r.Description }),
+	limited("disabled", func(r *limit.Rule) *bool { return &r.Disabled }),
+	limited("expression", func(r *limit.Rule) *string { return &r.Expression }),
+	limited("characteristics", func(r *limit.Rule) *some[string] { return (*some[string])(&r.Characteristics) }),
+	limited("ipv4_prefix", func(r *limit.Rule) *int { return &r.IPv4Prefix }),
+	limited("ipv6_prefix", func(r *limit.Rule) *int { return &r.IPv6Prefix }),
+	limited("period_ns", func(r *limit.Rule) *time.Duration { return &r.Period }),
+	limited("requests_per_period", func(r *limit.Rule) *int { return &r.RequestsPerPeriod }),
+	limited("mitigation_timeout_ns", func(r *limit.Rule) *time.Duration { return &r.MitigationTimeout }),
+	limited("counting_expression", func(r *limit.Rule) *string { return &r.CountingExpression }),
+	limited("action", func(r *limit.Rule) *limit.Action { return &r.Action }),
+	together("answer", func(l *RateLimit) *limitAnswer {
+		return &limitAnswer{&l.Response.StatusCode, &l.Response.ContentType, &l.content}
+	}),
+	limited("scope", func(r *limit.Rule) *limit.Scope { return &r.Scope }),
+	at("version", func(l *RateLimit) *int { return &l.Version }),
+	at(unitRank, func(l *RateLimit) *int64 { return &l.thing.rank }),
 }
 
-// takeLimit reads one rule.
-func (r *reader) takeLimit(name, key string) {
-	var v limitValue
-	id, err := limit.ParseID(name)
-	at, ok := r.value(key, &v)
-	if !ok || err != nil || id.String() != name {
-		return
-	}
-	l := v.limit(id)
-	l.Modified = at
-	content, ok := text(r.m, textsOfLimits, v.Content)
-	l.Response.Content, l.Incomplete = content, !ok
-	r.limits = append(r.limits, l)
+var listedLimits = &listed[RateLimit]{
+	us: limitUnits, fresh: func() RateLimit { return RateLimit{Rule: limit.Rule{}.WithDefaults()} },
+	key: func(l *RateLimit) string { return limitKey(l.ID) }, at: func(l *RateLimit) *thing { return &l.thing },
+	text: func(w *writer, was, is *RateLimit) {
+		is.content = w.text(ofLimits, limitKey(is.ID), was.Response.Content, is.Response.Content, was.content)
+	},
 }
 
-// orderedLimits returns the rules that were read in their order.
-func (r *reader) orderedLimits() []RateLimit {
-	var order []string
-	r.value(limitsOrder, &order)
-	inOrder(r.limits, order, func(l *RateLimit) string { return l.ID.String() }, func(l *RateLimit) time.Time { return l.Created })
-	return r.limits
-}
-
-// inOrder puts what has a place in that order first, and then the rest by age.
-func inOrder[T any](all []T, order []string, id func(*T) string, created func(*T) time.Time) {
-	place := map[string]int{} // from 1 on
-	for i, id := range order {
-		place[id] = i + 1
-	}
-	slices.SortFunc(all, func(a, b T) int {
-		p, q := place[id(&a)], place[id(&b)]
-		switch {
-		case p > 0 && q > 0:
-			return cmp.Compare(p, q)
-		case p > 0:
-			return -1
-		case q > 0:
-			return 1
+// readLimits returns the rate limits whose keys these are, in their order.
+func (r *reader) readLimits(keys []string) (all []RateLimit) {
+	l := listedLimits
+	for key, names := range things(ofKind(keys, kindLimit), len(limitKey(limit.ID{}))) {
+		f := take(r, key, names, l.us, l.fresh(), l.at)
+		if !f.there {
+			continue
 		}
-		return cmp.Or(created(&a).Compare(created(&b)), cmp.Compare(id(&a), id(&b)))
-	})
+		is := &f.is
+		is.ID, is.Modified = limit.ID(idOf(key)), f.modified
+		is.Rule = is.Rule.WithDefaults()
+		content, ok := r.text(is.content)
+		is.Response.Content, is.Incomplete = content, !ok
+		all = append(all, *is)
+	}
+	inOrder(all, l.at, func(l *RateLimit) time.Time { return l.Created }, l.key)
+	return all
 }
 
 // RateLimits returns the rate limit rules in the order in which they are asked. They are a
@@ -135,27 +107,11 @@ func (c *Catalog) RateLimits() []RateLimit {
 
 // LimitWrites returns what is to be written for rate limit rules to become what is says
 // where they were what was says, as Writes does for rooms.
-func LimitWrites(was, is []RateLimit) (all []Write) {
-	old, texts := limitValues(was)
-	now, wanted := limitValues(is)
-	return differences(textsOfLimits, old, now, texts, wanted)
-}
-
-func limitValues(limits []RateLimit) (all map[string][]byte, texts map[string]string) {
-	all, texts = map[string][]byte{}, map[string]string{}
-	var order []string
-	for i := range limits {
-		l := &limits[i]
-		all[limitKey(l.ID)] = encode(valueOfLimit(l))
-		if s := l.Response.Content; s != "" {
-			texts[refOf(s).Hash] = s
-		}
-		order = append(order, l.ID.String())
-	}
-	if len(order) > 1 {
-		all[limitsOrder] = encode(order)
-	}
-	return all, texts
+func (c *Catalog) LimitWrites(was, is []RateLimit) []Write {
+	w := &writer{by: c.by}
+	l := listedLimits
+	l.write(w, was, ranked(was, is, l.at, l.key))
+	return w.all
 }
 
 // CheckLimits reports why the rate limit rules cannot become these; each part that is about
@@ -258,13 +214,13 @@ func (c *Catalog) EffectiveLimits(check func(*limit.Rule) error) (all []limit.Ru
 // FileLimits returns rate limit rules as a file has them. The same name gives the same id
 // again.
 func FileLimits(rules []limit.Rule, now time.Time) []RateLimit {
-	now = now.Truncate(time.Millisecond) // as those that are made by the API
+	now = now.UTC().Truncate(time.Millisecond) // as those that are made by the API
 	all := make([]RateLimit, len(rules))
 	for i, r := range rules {
 		r = r.Clone()
 		sum := sha256.Sum256([]byte("rate limit/" + r.Name))
 		copy(r.ID[:], sum[:])
-		all[i] = RateLimit{Version: 1, Created: now, Rule: r}
+		all[i] = RateLimit{Version: 1, Created: now, Rule: r, thing: thing{file: true}}
 	}
 	return all
 }
@@ -291,17 +247,22 @@ func LimitPrints(all []RateLimit) Prints {
 // Their order is the file's where that has changed there.
 func (c *Catalog) BringLimits(brought []RateLimit, before Prints) []RateLimit {
 	is, now := c.RateLimits(), LimitPrints(brought)
-	for _, b := range brought {
-		i := slices.IndexFunc(is, func(l RateLimit) bool { return l.ID == b.ID })
+	brought = slices.Clone(brought)
+	for i := range brought {
+		b := &brought[i]
 		changed := before[b.Name] != now[b.Name]
+		id, deleted := c.current(ID(b.ID), func(id ID) string { return limitKey(limit.ID(id)) })
+		b.ID = limit.ID(id)
+		i := slices.IndexFunc(is, func(l RateLimit) bool { return l.ID == b.ID })
 		switch {
-		case i < 0 && before != nil && !changed: // it was deleted
+		case i < 0 && !changed: // it was deleted
+		case i < 0 && before == nil && deleted: // the same, and this node has only now heard of all
 		case i < 0 && slices.ContainsFunc(is, func(l RateLimit) bool { return l.Name == b.Name }): // an operator's own
 		case i < 0:
-			is = append(is, b)
+			is = append(is, *b)
 		case before != nil && changed:
 			b.Created, b.Version = is[i].Created, is[i].Version+1
-			is[i] = b
+			is[i] = *b
 		}
 	}
 	if before != nil && before[printLimitOrder] != now[printLimitOrder] {
@@ -327,7 +288,7 @@ func inOrderOf(is, brought []RateLimit) {
 }
 
 // ReadLimitPrints returns what a node remembers of the rate limits of its file; nil: nothing.
-func ReadLimitPrints(m Map, node crdt.NodeID) Prints { return ReadPrints(m, textsOfLimits, node) }
+func ReadLimitPrints(m Map, node crdt.NodeID) Prints { return ReadPrints(m, ofLimits, node) }
 
 // RememberLimits is Prints.Remember for those of rate limits. Who has never had any
 // remembers nothing.
@@ -335,5 +296,5 @@ func RememberLimits(p, before Prints, node crdt.NodeID) []Write {
 	if len(p) == 0 && before == nil || maps.Equal(p, before) {
 		return nil
 	}
-	return p.Remember(before, textsOfLimits, node)
+	return p.Remember(before, ofLimits, node)
 }

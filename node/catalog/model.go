@@ -68,6 +68,9 @@ type Room struct {
 	// Incomplete says whose page has not arrived as a whole: "room", or the name of an
 	// event. Empty: none is missing. Read only.
 	Incomplete string
+
+	thing
+	page textRef // of the page
 }
 
 // Event is an event as operators have set it.
@@ -78,6 +81,9 @@ type Event struct {
 	Modified    time.Time
 	Turnstile   Turnstile // empty parts inherit the room's
 	room.Event
+
+	thing
+	page *textRef // of the page; nil: it has none of its own
 }
 
 // Rule is a rule as operators have set it.
@@ -87,6 +93,8 @@ type Rule struct {
 	Created  time.Time
 	Modified time.Time
 	room.Rule
+
+	thing
 }
 
 // Whole returns the settings of the room with its events and rules in them. They share

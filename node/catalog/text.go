@@ -14,35 +14,21 @@ import (
 )
 
 // Pages are longer than a value of the map may be, so they are cut into pieces. The pieces
-// stand under the hash of the page: who replaces a page writes other keys, and whoever has
-// heard of some of the pieces only still has all of the page before, if it had that.
+// stand under a version that no other act ever writes: whoever has heard of some of the
+// pieces only still has all of the page before, and whoever replaces or deletes a page takes
+// nothing from one that somebody else has set meanwhile, though it says the same.
 
 // pieceSize is how many bytes of a compressed text a piece has at most.
 const pieceSize = crdt.MaxValue
 
 // textRef names a text. The zero value is the empty text.
 type textRef struct {
-	Hash   string `json:"hash,omitzero"` // 32 hexadecimal digits
-	Pieces int    `json:"pieces,omitzero"`
+	Version string `json:"version"` // 32 hexadecimal digits
+	Pieces  int    `json:"pieces"`
 }
 
 // maxPieces is more than a page comes to that cannot be compressed.
 const maxPieces = MaxPage/pieceSize + 1
-
-func refOf(text string) textRef {
-	if text == "" {
-		return textRef{}
-	}
-	packed := Pack(text)
-	return textRef{hashOf(packed), (len(packed) + pieceSize - 1) / pieceSize}
-}
-
-// hashOf goes by the packed text, since releases may compress in different ways, and
-// pieces of two ways do not make one text.
-func hashOf(packed []byte) string {
-	sum := sha256.Sum256(packed)
-	return hex.EncodeToString(sum[:16])
-}
 
 // The first byte of a packed text says how it is packed.
 const (
@@ -89,16 +75,26 @@ func Unpack(packed []byte, most int) (string, error) {
 	return string(text), nil
 }
 
-// pieces returns what is to be written for a text of a room.
-func pieces(room crdt.RoomID, text string) (all []Write) {
-	packed := Pack(text)
-	hash := hashOf(packed)
-	for i := 0; len(packed) > 0; i++ {
+// text returns what refers to the text of the thing of a key, and writes its pieces unless it
+// is the one that there was before.
+func (w *writer) text(owner crdt.RoomID, key, was, is string, ref textRef) textRef {
+	switch is {
+	case was:
+		return ref
+	case "":
+		return textRef{}
+	}
+	packed := Pack(is)
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%s\n%s\n", key, w.by)
+	sum.Write(packed)
+	ref = textRef{hex.EncodeToString(sum.Sum(nil)[:16]), (len(packed) + pieceSize - 1) / pieceSize}
+	for i := range ref.Pieces {
 		n := min(len(packed), pieceSize)
-		all = append(all, Write{textKey(room, hash, i), packed[:n]})
+		w.set(textKey(owner, ref.Version, i), packed[:n])
 		packed = packed[n:]
 	}
-	return all
+	return ref
 }
 
 // text puts a text of a room together. ok is false where a piece is missing, or where
@@ -112,19 +108,16 @@ func text(m Map, room crdt.RoomID, ref textRef) (s string, ok bool) {
 	}
 	var packed []byte
 	for i := range ref.Pieces {
-		piece, _, ok := m.Get(textKey(room, ref.Hash, i))
+		piece, _, ok := m.Get(textKey(room, ref.Version, i))
 		if !ok {
 			return "", false
 		}
 		packed = append(packed, piece...)
 	}
-	if hashOf(packed) != ref.Hash {
-		return "", false
-	}
 	s, err := Unpack(packed, MaxPage)
 	return s, err == nil
 }
 
-func textKey(room crdt.RoomID, hash string, piece int) string {
-	return kindText + "/" + room.String() + "/" + hash + "/" + strconv.Itoa(piece)
+func textKey(room crdt.RoomID, version string, piece int) string {
+	return kindText + "/" + room.String() + "/" + version + "/" + strconv.Itoa(piece)
 }

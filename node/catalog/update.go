@@ -1,100 +1,84 @@
 package catalog
 
 import (
-	"cmp"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node/limit"
 )
 
 // Update returns the catalog that a map holds, of which c is what it held before some of its keys were
 // written. Rooms of which none of them is are shared with c.
 func (c *Catalog) Update(m Map, written iter.Seq[string]) *Catalog {
-	zones, rooms, limits := map[string]bool{}, map[crdt.RoomID]bool{}, map[limit.ID]bool{}
-	ofLimits := false
+	var zones []string
+	owners, limits := map[crdt.RoomID]bool{}, map[ID]bool{}
 	for key := range written {
-		kind, rest, _ := strings.Cut(key, "/")
-		name, _, _ := strings.Cut(rest, "/")
-		switch kind {
-		case kindZone:
-			zones[rest] = true
-		case kindLimit:
-			if id, err := limit.ParseID(rest); err == nil {
-				limits[id] = true
-			}
-			ofLimits = true
-		case kindLimitOrder:
-			ofLimits = true
-		case kindRoom, kindEvent, kindRule, kindOrder, kindText:
-			if id, err := crdt.ParseRoomID(name); err == nil && id == textsOfLimits {
-				ofLimits = true
-			} else if err == nil {
-				rooms[id] = true
-			}
+		kind, name, _ := strings.Cut(key, "/")
+		id, ok := owner(key)
+		switch {
+		case ok:
+			owners[id] = true
+			noteLimit(key, limits)
+		case kind == kindZone:
+			zones = append(zones, name)
 		}
 	}
-	if len(zones)+len(rooms) == 0 && !ofLimits {
+	if len(zones)+len(owners) == 0 {
 		return c
 	}
-	next := &Catalog{zones: map[string]Zone{}, rooms: make(map[crdt.RoomID]*Room, len(c.rooms)), limits: c.limits}
+	next := newCatalog()
+	next.limits = c.limits
 	maps.Copy(next.zones, c.zones)
 	maps.Copy(next.rooms, c.rooms)
-	r := reader{m: m, rooms: map[crdt.RoomID]*unread{}}
-	for name := range zones {
-		r.zone(next, name)
+	maps.Copy(next.left, c.left)
+	for _, name := range zones {
+		next.readZone(m, name)
 	}
-	for id := range rooms {
-		delete(next.rooms, id)
-		for key := range m.KeysWith(id) {
-			r.takeKey(key)
+	for id := range owners {
+		keys := slices.Collect(m.KeysWith(id))
+		if id == ofLimits {
+			keys = slices.AppendSeq(keys, c.limitKeys(m, limits))
 		}
+		next.readOwner(m, id, slices.DeleteFunc(keys, func(key string) bool {
+			of, ok := owner(key)
+			return !ok || of != id
+		}))
 	}
-	r.finishInto(next)
-	if ofLimits {
-		for i := range c.limits {
-			limits[c.limits[i].ID] = true
-		}
-		for id := range limits {
-			r.takeLimit(id.String(), limitKey(id))
-		}
-		next.limits = r.orderedLimits()
-	}
+	next.sortRooms()
 	return next
 }
 
-// zone reads a zone.
-func (r *reader) zone(into *Catalog, name string) {
-	var v zoneValue
-	if _, ok := r.value(zoneKey(name), &v); ok && IsZoneName(name) {
-		into.zones[name] = Zone{SearchEngineCrawlerBypass: v.CrawlerBypass}
-	} else {
-		delete(into.zones, name)
-	}
-}
-
-// takeKey reads what stands under a key of a room.
-func (r *reader) takeKey(key string) {
+// noteLimit notes which rate limit a key is of, if it is of one.
+func noteLimit(key string, into map[ID]bool) {
 	kind, rest, _ := strings.Cut(key, "/")
-	name, of, _ := strings.Cut(rest, "/")
-	if id, err := crdt.ParseRoomID(name); err == nil && id.String() == name {
-		r.take(kind, id, of, key)
+	name, _, _ := strings.Cut(rest, "/")
+	if id, err := ParseID(name); err == nil && kind == kindLimit {
+		into[id] = true
 	}
 }
 
-// finishInto puts the rooms that were read into a catalog.
-func (r *reader) finishInto(c *Catalog) {
-	for id, u := range r.rooms {
-		if u.there {
-			c.rooms[id] = r.finish(u)
+// limitKeys yields all keys of rate limits, of which there were those of the catalog, and some.
+func (c *Catalog) limitKeys(m Map, some map[ID]bool) iter.Seq[string] {
+	for i := range c.limits {
+		some[ID(c.limits[i].ID)] = true
+	}
+	for _, key := range slices.Concat(c.left[ofLimits].deleted, c.left[ofLimits].unused) {
+		noteLimit(key, some)
+	}
+	return func(yield func(string) bool) {
+		for id := range some {
+			if id == ID(ofLimits) {
+				continue // which has been asked for
+			}
+			for key := range m.KeysWith(id) {
+				if !yield(key) {
+					return
+				}
+			}
 		}
 	}
-	c.order = slices.SortedFunc(maps.Values(c.rooms), func(a, b *Room) int {
-		return cmp.Or(cmp.Compare(a.Zone, b.Zone), older(a, b))
-	})
 }
 
 // Adds reports whether a catalog has a room, an event, a rule or a rate limit that another one had not.

@@ -85,7 +85,7 @@ func anyWrites(rng *rand.Rand, c *Catalog, now time.Time) (all []Write) {
 		l := RateLimit{Version: 1, Created: now, Rule: limit.Rule{ID: limit.ID{byte(rng.IntN(4))}, Name: fmt.Sprint(rng.IntN(3)), Expression: "true", Period: time.Minute, RequestsPerPeriod: 5}.WithDefaults()}
 		l.Response.Content = text()
 		is = append(slices.DeleteFunc(is, func(o RateLimit) bool { return o.ID == l.ID }), l)
-		all = LimitWrites(was, is)
+		all = new(Catalog).LimitWrites(was, is)
 	default:
 		id := crdt.RoomID{byte(1 + rng.IntN(5))}
 		was := c.Room(id)
@@ -107,7 +107,7 @@ func anyWrites(rng *rand.Rand, c *Catalog, now time.Time) (all []Write) {
 			is = nil
 		}
 		if was != nil || is != nil {
-			all = Writes(was, is)
+			all = new(Catalog).Writes(was, is)
 		}
 	}
 	switch rng.IntN(6) {

@@ -1,11 +1,7 @@
 package catalog
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
 )
@@ -16,6 +12,14 @@ type Write struct {
 	Value []byte
 }
 
+// By returns the catalog as it is given to one who writes. written is a number that is another
+// one for each of its writes.
+func (c *Catalog) By(node crdt.NodeID, written uint64) *Catalog {
+	as := *c
+	as.by = fmt.Sprintf("%s/%d", node, written)
+	return &as
+}
+
 // ZoneWrites returns what is to be written for a zone to be so.
 func ZoneWrites(name string, z Zone) []Write {
 	return []Write{{zoneKey(name), encode(zoneValue{z.SearchEngineCrawlerBypass})}}
@@ -23,90 +27,41 @@ func ZoneWrites(name string, z Zone) []Write {
 
 // Writes returns what is to be written, in that order, for a room to become what is says
 // where it was what was says; a nil was makes a room, and a nil is drops one. Only what
-// differs is written. Texts come first and what is not needed any more goes last, so that
-// who has heard of a part can use it.
-func Writes(was, is *Room) []Write {
-	var id crdt.RoomID
-	switch {
-	case is != nil:
-		id = is.Settings.ID
-	case was != nil:
-		id = was.Settings.ID
+// differs is written. What others refer to comes first and what goes comes last, so that
+// who has heard of a part can use it. was has to be of a catalog that was read.
+func (c *Catalog) Writes(was, is *Room) []Write {
+	w := &writer{by: c.by}
+	if is == nil {
+		if was != nil {
+			w.dropRoom(was)
+		}
+		return w.all
 	}
-	old, texts := values(was)
-	now, wanted := values(is)
-	return differences(id, old, now, texts, wanted)
+	id, now := is.Settings.ID, *is
+	old, made := was, was == nil
+	if made {
+		fresh := freshRoom()
+		old = &fresh
+	}
+	now.page = w.text(id, roomKey(id), old.Settings.Front.CustomPage, now.Settings.Front.CustomPage, old.page)
+	listedEvents(id).write(w, old.Events, now.Events)
+	rules := listedRules(id)
+	rules.write(w, old.Rules, ranked(old.Rules, now.Rules, rules.at, rules.key))
+	if made {
+		w.set(roomKey(id), roomUnits.written(&now, old)) // last: from then on the room is there
+	} else {
+		change(w, roomKey(id), roomUnits, old, &now)
+	}
+	return w.all
 }
 
-// differences returns what is to be written for values to become others, and for texts to
-// be those that are wanted.
-func differences(id crdt.RoomID, old, now map[string][]byte, texts, wanted map[string]string) (all []Write) {
-	for _, hash := range slices.Sorted(maps.Keys(wanted)) {
-		if _, there := texts[hash]; !there {
-			all = append(all, pieces(id, wanted[hash])...)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(now)) {
-		if !bytes.Equal(old[key], now[key]) {
-			all = append(all, Write{key, now[key]})
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(old)) {
-		if _, kept := now[key]; !kept {
-			all = append(all, Write{Key: key})
-		}
-	}
-	for _, hash := range slices.Sorted(maps.Keys(texts)) {
-		if _, kept := wanted[hash]; kept {
-			continue
-		}
-		for _, w := range pieces(id, texts[hash]) {
-			all = append(all, Write{Key: w.Key})
-		}
-	}
-	return all
-}
-
-// values returns all that stands in the map for a room, and its texts by their hashes.
-func values(r *Room) (all map[string][]byte, texts map[string]string) {
-	all, texts = map[string][]byte{}, map[string]string{}
-	if r == nil {
-		return all, texts
-	}
+func (w *writer) dropRoom(r *Room) {
 	id := r.Settings.ID
-	text := func(s string) {
-		if s != "" {
-			texts[refOf(s).Hash] = s
-		}
-	}
-	for _, kind := range groups {
-		g := kind.make()
-		g.of(r)
-		all[groupKey(id, kind.name)] = encode(g)
-	}
-	text(r.Settings.Front.CustomPage)
+	w.drop(roomKey(id), &r.thing)
 	for i := range r.Events {
-		e := &r.Events[i]
-		all[eventKey(id, e.ID)] = encode(valueOfEvent(e))
-		if e.CustomPage != nil {
-			text(*e.CustomPage)
-		}
+		w.drop(eventKey(id, r.Events[i].ID), &thing{changed: r.Events[i].changed}) // no mark: the room is gone for good
 	}
-	var order []string
 	for i := range r.Rules {
-		all[ruleKey(id, r.Rules[i].ID)] = encode(valueOfRule(&r.Rules[i]))
-		order = append(order, r.Rules[i].ID.String())
+		w.drop(ruleKey(id, r.Rules[i].ID), &thing{changed: r.Rules[i].changed})
 	}
-	if len(order) > 1 {
-		all[orderKey(id)] = encode(order)
-	}
-	return all, texts
-}
-
-func encode(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("catalog: %T: %v", v, err)) // only of values that cannot be written at all
-	}
-	return b
 }

@@ -80,10 +80,10 @@ func (w *world) do(s Step) error {
 }
 
 // replace puts another room in the place of the one that operators mean, as the API does.
-func (w *world) replace(m *machine, writes func(was *catalog.Room) []catalog.Write) error {
+func (w *world) replace(m *machine, writes func(c *catalog.Catalog, was *catalog.Room) []catalog.Write) error {
 	return m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
 		if was := c.Room(w.room); was != nil {
-			return writes(was), nil
+			return writes(c, was), nil
 		}
 		return nil, errNoRoom
 	}, w.time())
@@ -93,10 +93,10 @@ func (w *world) replace(m *machine, writes func(was *catalog.Room) []catalog.Wri
 func (w *world) edit(m *machine, change func(*room.Settings)) error {
 	var before int
 	var is *catalog.Room
-	err := w.replace(m, func(was *catalog.Room) []catalog.Write {
+	err := w.replace(m, func(c *catalog.Catalog, was *catalog.Room) []catalog.Write {
 		before, is = *w.limit(&was.Settings), was.Clone()
 		change(&is.Settings)
-		return catalog.Writes(was, is)
+		return c.Writes(was, is)
 	})
 	if err != nil {
 		return err
@@ -113,8 +113,8 @@ func (w *world) edit(m *machine, change func(*room.Settings)) error {
 func (w *world) remake(m *machine) error {
 	next := crdt.RoomID{w.rooms + 1}
 	is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.time().Truncate(time.Millisecond), Settings: w.settings(next)}
-	err := w.replace(m, func(was *catalog.Room) []catalog.Write {
-		return append(catalog.Writes(was, nil), catalog.Writes(nil, is)...)
+	err := w.replace(m, func(c *catalog.Catalog, was *catalog.Room) []catalog.Write {
+		return append(c.Writes(was, nil), c.Writes(nil, is)...)
 	})
 	if err != nil {
 		return err

@@ -121,31 +121,9 @@ func (c *Call) edit(ctx context.Context, m mode, change func(r *reader, is *cata
 			return nil, bad(r.mistakes...)
 		}
 		c.messages = r.messages
-		writes := catalog.Writes(was, is)
-		return writes, keepsPages(was, is, writes)
+		return cat.Writes(was, is), nil
 	})
 	return c.written(is, err)
-}
-
-// keepsPages returns an error where writes would drop a page that has not arrived yet: it
-// looks empty here. Who gives another page, or deletes what it is of, knows what is lost.
-func keepsPages(was, is *catalog.Room, writes []catalog.Write) error {
-	id, lost := was.Settings.ID.String(), map[string]bool{}
-	if was.Incomplete == "room" && is.Settings.Front.CustomPage == "" {
-		lost["room/"+id+"/page"] = true
-	}
-	for i := range was.Events {
-		e := &was.Events[i]
-		if after := is.Event(e.ID); e.Name == was.Incomplete && e.CustomPage == nil && after != nil && after.CustomPage == nil {
-			lost["event/"+id+"/"+e.ID.String()] = true
-		}
-	}
-	for _, w := range writes {
-		if lost[w.Key] {
-			return fmt.Errorf("the page of %q in the room %q has not arrived at this node yet", was.Incomplete, was.Settings.Name)
-		}
-	}
-	return nil
 }
 
 // add is edit for a room that is new.
@@ -169,7 +147,7 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 			return nil, bad(r.mistakes...)
 		}
 		c.messages = r.messages
-		return catalog.Writes(nil, &is), nil
+		return cat.Writes(nil, &is), nil
 	})
 	return c.written(&is, err)
 }
@@ -187,7 +165,7 @@ func (c *Call) drop(ctx context.Context, change func(is *catalog.Room) (*catalog
 		if is, err = change(was.Clone()); err != nil {
 			return nil, err
 		}
-		return catalog.Writes(was, is), nil
+		return cat.Writes(was, is), nil
 	})
 	return c.written(is, err)
 }
@@ -202,7 +180,8 @@ func (c *Call) written(is *catalog.Room, err error) (*catalog.Room, error) {
 	if err != nil || is == nil {
 		return nil, err
 	}
-	if got := c.api.mesh.Catalog().Room(is.Settings.ID); got != nil && len(catalog.Writes(got, is)) == 0 {
+	cat := c.api.mesh.Catalog()
+	if got := cat.Room(is.Settings.ID); got != nil && len(cat.Writes(got, is)) == 0 {
 		return got, nil
 	}
 	is.Modified = c.now()

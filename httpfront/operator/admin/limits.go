@@ -125,7 +125,7 @@ func deleteLimit(ctx context.Context, c *Call) (Answer, error) {
 			return nil, err
 		}
 		id = was[i].ID
-		return catalog.LimitWrites(was, slices.Delete(cat.RateLimits(), i, i+1)), nil
+		return cat.LimitWrites(was, slices.Delete(cat.RateLimits(), i, i+1)), nil
 	})
 	return deleted(id.String()), err
 }
@@ -184,7 +184,7 @@ func (c *Call) editLimits(ctx context.Context, m mode, change func(r *reader, is
 		if at != allOfThem {
 			made = is[at]
 		}
-		return catalog.LimitWrites(was, is), nil
+		return cat.LimitWrites(was, is), nil
 	})
 	return made, err
 }

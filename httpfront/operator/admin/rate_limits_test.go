@@ -141,7 +141,7 @@ func TestARateLimitThatIsWrongAlready(t *testing.T) {
 		all := c.RateLimits()
 		other := all[0].Clone()
 		other.ID = nodelimit.ID{1}
-		return catalog.LimitWrites(all, append(all, other)), nil
+		return c.LimitWrites(all, append(all, other)), nil
 	})
 	if err != nil {
 		t.Fatal(err)

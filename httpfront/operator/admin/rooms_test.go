@@ -219,7 +219,7 @@ func TestNames(t *testing.T) {
 	}
 	twin := b.mesh.Catalog().RoomsOf("default")[0].Clone() // as another node has made it at the same time
 	twin.Settings.ID[0]++
-	if _, err := b.mesh.Edit(t.Context(), func(*catalog.Catalog) ([]catalog.Write, error) { return catalog.Writes(nil, twin), nil }); err != nil {
+	if _, err := b.mesh.Edit(t.Context(), func(cat *catalog.Catalog) ([]catalog.Write, error) { return cat.Writes(nil, twin), nil }); err != nil {
 		t.Fatal(err)
 	}
 	for _, one := range []string{id, twin.Settings.ID.String()} {

@@ -17,7 +17,7 @@ import (
 func setLimits(rules ...limit.Rule) (*catalog.Catalog, []string) {
 	var m crdt.LWW
 	all := catalog.FileLimits(rules, time.Unix(0, 0))
-	for i, w := range catalog.LimitWrites(nil, all) {
+	for i, w := range new(catalog.Catalog).LimitWrites(nil, all) {
 		if err := m.Set(w.Key, w.Value, crdt.Stamp{Wall: int64(i + 1)}); err != nil {
 			panic(err)
 		}
