@@ -50,6 +50,9 @@ type cataloged struct {
 	read    atomic.Pointer[catalog.Catalog]
 	refused atomic.Pointer[[]catalog.Refusal]
 	left    []string // names of rooms that the configuration had at the last start, and has no more
+
+	looked time.Time       // when dropUnused last did
+	unused map[string]bool // what it saw then
 }
 
 // Why a node takes no change of the catalog.
@@ -294,7 +297,6 @@ func (c *Core) followCatalog(now time.Time) {
 	}
 	k.effects = read.Effects(k.effects, k.Check)
 	running := k.effects.Running
-	running = append(running[:len(running):len(running)], c.kept(read, running)...)
 	refused := slices.Clone(k.effects.Refused)
 	if k.Follow != nil {
 		all := make([]room.Settings, len(running))
@@ -360,27 +362,6 @@ func (c *Core) followLimits(read *catalog.Catalog, now time.Time) []catalog.Refu
 		c.catalog.FollowLimits(rules, refused)
 	}
 	return refused
-}
-
-// kept returns the settings of rooms that are run, and of which what the catalog says now
-// cannot hold: better what it said before than no limit. Those that are in the way of
-// others are not among them.
-func (c *Core) kept(read *catalog.Catalog, running []*room.Settings) (more []*room.Settings) {
-	run := make(map[crdt.RoomID]bool, len(running))
-	for _, s := range running {
-		run[s.ID] = true
-	}
-	for _, r := range c.order {
-		if s := r.settings.Load(); !r.resting.Load() && !run[r.id] && read.Room(r.id) != nil && apartFromAll(s, running) {
-			more = append(more, s)
-		}
-	}
-	return more
-}
-
-// apartFromAll reports whether a room may stand beside others.
-func apartFromAll(s *room.Settings, others []*room.Settings) bool {
-	return !slices.ContainsFunc(others, func(o *room.Settings) bool { return room.Apart(o, s) != nil })
 }
 
 // follow has a room that is kept be as the catalog says.

@@ -338,6 +338,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out = append(out, c.askForReceipts(now)...)
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now
+		c.dropUnused(now)
 		for i := range c.stripes.all {
 			c.stripes.all[i].forget(now)
 		}

@@ -17,7 +17,7 @@ func TestAFullMapKeepsNoOperatorOut(t *testing.T) {
 	edit := func(change func(c *catalog.Catalog) (was, is *catalog.Room)) error {
 		err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
 			was, is := change(c)
-			return catalog.Writes(was, is), nil
+			return c.Writes(was, is), nil
 		}, m.now)
 		m.run(100 * time.Millisecond)
 		return err

@@ -58,7 +58,8 @@ func (c *Catalog) Effective(check func(*room.Settings) error) (all []room.Settin
 //
 // A limit that an operator has set must not fall away because of a lesser mistake, so
 // whatever can be left out is: an event that overlaps another or is one too many, a rule
-// that a node cannot ask or that is one too many, a page that is none or has not arrived.
+// that a node cannot ask or that is one too many, a page that is none or has not arrived, a
+// setting that a node cannot use.
 func (c *Catalog) Effects(before *Effects, check func(*room.Settings) error) *Effects {
 	rooms := slices.Clone(c.order)
 	slices.SortFunc(rooms, older)
@@ -135,17 +136,39 @@ func validate(s *room.Settings, check func(*room.Settings) error) error {
 	return check(s)
 }
 
+// withoutOne gives that unit of a room its default without which the rest holds, if there is one. A
+// room stands nowhere without its routes, and has no limit without its limits.
+func withoutOne(s *room.Settings, check func(*room.Settings) error) (unit string, ok bool) {
+	fresh := freshRoom()
+	for i := range roomUnits {
+		u := &roomUnits[i]
+		if u.born || slices.Contains([]string{unitName, unitRoutes, unitTotal, unitRate, unitPage}, u.name) {
+			continue
+		}
+		with := Room{Settings: s.Clone()}
+		if u.set(&with, u.value(&fresh)); validate(&with.Settings, check) == nil {
+			*s = with.Settings
+			return u.name, true
+		}
+	}
+	return "", false
+}
+
 // sound returns the settings of a room without those of its parts that do not hold, or do
 // not go together with older ones.
 func (r *Room) sound(check func(*room.Settings) error) (s room.Settings, refused []Refusal) {
 	s = r.Whole()
 	whole := s
 	s.Events, s.Front.Rules, s.Front.CustomPage = nil, nil, ""
-	if validate(&s, check) != nil {
-		return whole, nil // which the caller finds out, and says
-	}
 	refuse := func(event string, why error) {
 		refused = append(refused, Refusal{Room: s.ID, Name: s.Name, Event: event, Why: why})
+	}
+	if err := validate(&s, check); err != nil {
+		unit, ok := withoutOne(&s, check)
+		if !ok {
+			return whole, nil // which the caller finds out, and says
+		}
+		refuse("", fmt.Errorf("%s has its default: %w", unit, err))
 	}
 	with := s
 	with.Front.CustomPage = whole.Front.CustomPage
@@ -179,6 +202,13 @@ func (r *Room) sound(check func(*room.Settings) error) (s room.Settings, refused
 		with := s
 		with.Events = append(slices.Clone(s.Events), whole.Events[i])
 		err := validate(&with, check)
+		if err != nil && with.Events[len(s.Events)].CustomPage != nil { // rather without its page
+			page := err
+			if with.Events[len(s.Events)].CustomPage = nil; validate(&with, check) == nil {
+				err = nil
+				refuse(whole.Events[i].Name, fmt.Errorf("visitors get the page of the room: %w", page))
+			}
+		}
 		if slices.ContainsFunc(s.Events, func(e room.Event) bool { return e.Name == whole.Events[i].Name }) {
 			err = fmt.Errorf("an older event of the room is called %q, too; give one of them another name", whole.Events[i].Name)
 		}
