@@ -146,8 +146,9 @@ signals-check: #+ alert rules and dashboard, by Prometheus' own parser and promt
 	cd deploy/signals && $(GO) vet ./... && $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: sdk-check
-sdk-check: #+ the published SDKs against the admin API; ROPELINE_SDK_URLS and _TOKEN name real nodes (seconds; about a minute the first time)
+sdk-check: #+ the published SDKs against the admin API: in memory, and of three nodes in turn; ROPELINE_SDK_URLS and _TOKEN name others (about a minute)
 	cd httpfront/operator/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 -vet=off ./...
+	$(GO) test -count=1 -vet=off -run TestPublishedSDKsAgainstAMesh ./cmd/ropeline
 
 .PHONY: deploy-check
 deploy-check: #+ builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)
