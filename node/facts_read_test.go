@@ -116,7 +116,7 @@ func writeAny(t *testing.T, rng *rand.Rand, r *replica.Replica, now time.Time) {
 	case 12:
 		key, value = wordKey(id, a, b), ticket.AppendWord(nil, ticket.Word{Node: b, Dead: a, Heir: node(), Round: 1})
 	case 13:
-		key, value = nodeKey([]string{factNode, factName, factOver}[rng.IntN(3)], a), []byte(fmt.Sprint(rng.IntN(3)))
+		key, value = nodeKey([]string{factNode, factName, factOver}[rng.IntN(3)], a), fmt.Append(nil, rng.IntN(3))
 	default:
 		if key, value = nodeKey(factLeft, a), b[:]; rng.IntN(2) == 0 {
 			key, value = nodeKey(factDead, a)+"/"+b.String(), []byte{factVersion}

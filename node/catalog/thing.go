@@ -70,8 +70,8 @@ func (u *unit[T]) clear(t *T) {
 		v.SetZero()
 		return
 	}
-	for i := range v.NumField() {
-		v.Field(i).Elem().SetZero()
+	for _, field := range v.Fields() {
+		field.Elem().SetZero()
 	}
 }
 

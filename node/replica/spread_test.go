@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -37,9 +38,7 @@ func (p *plates) step() {
 		}
 		if d.writing == nil {
 			d.writing, d.more, d.done = map[string]crdt.Stamp{}, x.Unkept(), p.now.Add(d.slowness)
-			for key, at := range x.Stamps() {
-				d.writing[key] = at
-			}
+			maps.Insert(d.writing, x.Stamps())
 		}
 		p.send(x, x.Spreads(p.now))
 	}
