@@ -53,7 +53,7 @@ ALONE := $(addprefix ./,crdt node/bootstrap node/catalog node/history node/limit
   bench/scaling bench/sim bench/sim/input bench/story bench/sweep bench/virtual httpfront/forwarding httpfront/gate/visitor httpfront/http1 \
   httpfront/integrations/middleware/internal/site httpfront/operator/manage)
 # These are tested without it, and with it but for tests of one goroutine (TestOneGoroutineStartsNone).
-MIXED := ./node ./cmd/ropeline-bench ./httpfront/operator/admin
+MIXED := ./node ./cmd/ropeline-bench ./cmd/ropeline-bench/agreement ./httpfront/operator/admin
 # What measures, and the tools of operators: make test-all runs them with the race detector, make test without it.
 AROUND := $(addprefix ./,bench/differential bench/floods bench/measurement bench/rate bench/suite bench/tiers cmd/ropeline/operate)
 # Those that take longest begin first, so that the last one is not alone with a machine of many cores.

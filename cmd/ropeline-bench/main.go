@@ -31,7 +31,7 @@ of its own.
   ropeline-bench run proxy   make one of them`,
 	}
 	cli.Prepare(root)
-	root.AddCommand(newListCommand(), newRunCommand(), newRateCommand(), newSimulateCommand(), newServeCommand(), newSchedulesCommand(), newExploreCommand())
+	root.AddCommand(newListCommand(), newRunCommand(), newRateCommand(), newSimulateCommand(), newServeCommand(), newSchedulesCommand(), newAgreementCommand(), newExploreCommand())
 	root.AddCommand(commandsOnLinux()...)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

@@ -1,0 +1,472 @@
+package agreement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/node/limit"
+	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/room"
+)
+
+const (
+	tick      = 100 * time.Millisecond
+	nearDelay = 3 * time.Millisecond
+	farDelay  = 40 * time.Millisecond
+	goneSeen  = 1500 * time.Millisecond // after which membership tells that a node is down or cut off
+	backSeen  = 300 * time.Millisecond  // the same, that it is there
+	wellAhead = 100                     // ms by which the clocks of well nodes differ at most
+
+	agrees = 20 * time.Second // within which all nodes have to agree once all is healed
+	calm   = 2 * time.Second  // for which they have to
+)
+
+var epoch = time.Unix(1_700_000_000, 0)
+
+// Result is what became of a sequence.
+type Result struct {
+	Violations []string
+	Trace      []string
+
+	Answered, Named, Troubles int
+}
+
+// world is one run.
+type world struct {
+	now    time.Duration
+	rng    *rand.Rand
+	queue  []event // in the order in which they happen
+	nodes  []*machine
+	away   map[string]bool // sites that are cut off
+	truth  truth
+	result Result
+	fault  Fault
+	trace  bool
+	deeds  int
+	ids    int
+	born   int
+}
+
+type event struct {
+	at time.Duration
+	do func()
+}
+
+// machine is one node and its computer.
+type machine struct {
+	replica.Peer
+	no      int
+	started time.Duration
+	core    *node.Core // nil: it is down
+	disk    *durable.Memory
+	writing bool
+	cut     bool
+	ahead   time.Duration // its clock is
+	links   map[crdt.NodeID]*link
+}
+
+// link is how another node stands in the eyes of one.
+type link struct {
+	up, is bool // as was told, and the truth since
+	since  time.Duration
+}
+
+// wrong reports whether its clock is.
+func (m *machine) wrong() bool { return m.ahead.Abs() > wellAhead*time.Millisecond }
+
+// joins reports whether a node has not become of the mesh yet.
+func (m *machine) joins() bool {
+	return m.Boot == 0 || m.Boot == 1 && (m.core == nil || !m.core.Ready())
+}
+
+// known reports whether others may have heard of a node.
+func (m *machine) known(w *world) bool { return m.Boot > 0 && !w.truth.lost[m.ID] }
+
+func (w *world) after(d time.Duration, do func()) {
+	at := w.now + d
+	i, _ := slices.BinarySearchFunc(w.queue, at, func(e event, at time.Duration) int {
+		if e.at <= at {
+			return -1
+		}
+		return 1
+	})
+	w.queue = slices.Insert(w.queue, i, event{at, do})
+}
+
+func (w *world) every(d, first time.Duration, do func() bool) {
+	w.after(first, func() {
+		if do() {
+			w.every(d, d, do)
+		}
+	})
+}
+
+func (w *world) run(d time.Duration) {
+	for end := w.now + d; ; {
+		if len(w.queue) == 0 || w.queue[0].at > end {
+			w.now = end
+			return
+		}
+		e := w.queue[0]
+		w.queue = w.queue[1:]
+		w.now = e.at
+		e.do()
+	}
+}
+
+// time returns what a node's clock shows.
+func (w *world) time(m *machine) time.Time { return epoch.Add(w.now + m.ahead) }
+
+func (w *world) note(format string, args ...any) {
+	if w.trace {
+		w.result.Trace = append(w.result.Trace, fmt.Sprintf("%8.3f "+format, append([]any{w.now.Seconds()}, args...)...))
+	}
+}
+
+func (w *world) broken(format string, args ...any) {
+	w.result.Violations = append(w.result.Violations, fmt.Sprintf(format, args...))
+}
+
+// Run runs a sequence.
+func (q Sequence) Run(trace bool, fault Fault) *Result {
+	w := &world{rng: rand.New(rand.NewPCG(q.Seed, 7)), away: map[string]bool{}, trace: trace, fault: fault}
+	w.truth = truth{things: map[string]*thing{}, lost: map[crdt.NodeID]bool{}}
+	w.ofFile()
+	for i := range q.Layout {
+		w.add(q.Layout[i : i+1]).Boot = 1
+	}
+	for _, m := range w.nodes {
+		m.Boot = 0
+		w.start(m)
+	}
+	w.run(3 * time.Second)
+	for _, s := range q.Steps {
+		w.run(s.After)
+		w.step(s)
+	}
+	w.run(patience)
+	w.heal()
+	w.settle()
+	return &w.result
+}
+
+// add adds a machine that is off.
+func (w *world) add(site string) *machine {
+	m := &machine{no: len(w.nodes) + 1}
+	m.Site = site
+	w.nodes = append(w.nodes, m)
+	w.renew(m)
+	return m
+}
+
+// renew gives a machine an empty disk, and so another name.
+func (w *world) renew(m *machine) {
+	w.born++
+	m.ID, m.Boot = crdt.NodeID{byte(w.rng.IntN(256)), byte(w.born)}, 0
+	m.disk, _ = durable.NewMemory(nil)
+	m.ahead = time.Duration(w.rng.IntN(2*wellAhead)-wellAhead) * time.Millisecond
+}
+
+func settingsOf(id crdt.RoomID) room.Settings {
+	return room.Settings{
+		ID: id, Name: "room-" + id.String(), Host: id.String()[:8] + ".example", Path: "/", TotalActiveUsers: 500, NewUsersPerMinute: 500,
+		SessionDuration: time.Minute, QueueingMethod: room.FIFO, Policy: room.Escrow, RefreshInterval: 5 * time.Second, BucketSpan: 12 * time.Second,
+	}.WithDefaults()
+}
+
+func ruleOf(id limit.ID) limit.Rule {
+	return limit.Rule{ID: id, Name: "limit-" + id.String(), Expression: "true", Period: time.Minute, RequestsPerPeriod: 100, Action: limit.Block}.WithDefaults()
+}
+
+// fileRoom and fileLimits are what the configuration file of each node has.
+var fileRoom = settingsOf(crdt.RoomID{0xf1})
+
+func fileLimits() []limit.Rule {
+	r := ruleOf(limit.ID{})
+	r.Name = "of-the-file"
+	return []limit.Rule{r}
+}
+
+func (w *world) ofFile() {
+	d := &deed{name: "the file", everyone: true}
+	r := catalog.FileRoom(catalog.DefaultZone, "", fileRoom, epoch)
+	w.truth.make(fileRoom.ID.String(), "", d, fieldsOfRoom(r))
+	for _, l := range catalog.FileLimits(fileLimits(), epoch) {
+		w.truth.make(l.ID.String(), "", d, fieldsOfLimit(&l))
+	}
+}
+
+func (w *world) start(m *machine) {
+	m.Boot++
+	var stored []durable.Write
+	err := m.disk.Load(func(x durable.Write) bool {
+		stored = append(stored, x)
+		return true
+	})
+	if err == nil {
+		m.core, err = node.NewCore(node.CoreConfig{
+			Self: crdt.Incarnation{Node: m.ID, Boot: m.Boot}, Site: m.Site, Rooms: []room.Settings{fileRoom}, Limits: fileLimits(), LimitMemory: 1 << 16,
+			OwnerKey: []byte("key of the mesh"), Rand: rand.New(rand.NewPCG(uint64(m.ID[1]), m.Boot)),
+			Entropy: rand.NewChaCha8([32]byte{m.ID[1], byte(m.Boot)}), Stored: stored, Catalog: w.cataloging(m), Found: m.ID[1] == 1,
+		})
+	}
+	if err != nil {
+		w.broken("node %d does not start: %v", m.no, err)
+		return
+	}
+	w.note("node %d starts, for the %d. time", m.no, m.Boot)
+	m.writing, m.started, m.links = false, w.now, map[crdt.NodeID]*link{}
+	core := m.core
+	w.every(tick, time.Duration(m.no)*tick/mostNodes, func() bool {
+		if m.core == core {
+			w.tellMembers(m)
+			w.post(m, m.core.Tick(w.time(m)))
+		}
+		return m.core == core
+	})
+}
+
+// cataloging has a node say which rooms it does not run.
+func (w *world) cataloging(m *machine) *node.Cataloging {
+	return &node.Cataloging{Follow: func(_ []room.Settings, refused []catalog.Refusal) {
+		for _, r := range refused {
+			w.note("node %d does not run what %q says: %v", m.no, r.Room, r.Why)
+		}
+	}}
+}
+
+// startIn starts a node after some time; one that is new once it finds others.
+func (w *world) startIn(d time.Duration, m *machine) {
+	id := m.ID
+	w.every(200*time.Millisecond, d, func() bool {
+		if m.core != nil || m.ID != id {
+			return false
+		}
+		if m.Boot == 0 && !slices.ContainsFunc(w.nodes, func(o *machine) bool { return o != m && o.core != nil && o.core.Ready() && !o.wrong() }) {
+			return true
+		}
+		w.start(m)
+		return false
+	})
+}
+
+// stop ends a node as a crash does.
+func (w *world) stop(m *machine) { m.core = nil }
+
+// reach reports whether two nodes do. Who joins is let do so.
+func (w *world) reach(a, b *machine) bool {
+	if a.joins() || b.joins() {
+		return true
+	}
+	return !a.cut && !b.cut && (a.Site == b.Site || !w.away[a.Site] && !w.away[b.Site])
+}
+
+func (w *world) tellMembers(m *machine) {
+	var peers []replica.Peer
+	for _, o := range w.nodes {
+		if o == m || o.Boot == 0 {
+			continue
+		}
+		l, is := m.links[o.ID], o.core != nil && w.reach(m, o)
+		if l == nil {
+			l = &link{}
+			m.links[o.ID] = l
+		}
+		if l.is != is {
+			l.is, l.since = is, w.now
+		}
+		after := goneSeen
+		if l.is {
+			after = backSeen
+		}
+		if w.now >= l.since+after || w.now < m.started+backSeen {
+			l.up = l.is
+		}
+		if l.up {
+			peer := o.Peer
+			peer.Ready = o.core != nil && o.core.Ready()
+			peers = append(peers, peer)
+		}
+	}
+	if w.now >= m.started+backSeen {
+		m.core.SetClock(len(peers) == 0 || !m.wrong(), w.time(m))
+		slices.SortFunc(peers, func(a, b replica.Peer) int { return a.ID.Compare(b.ID) })
+		m.core.SetPeers(peers, w.time(m))
+	}
+}
+
+// post sends what a node says, and has its disk write what it wants kept.
+func (w *world) post(m *machine, out []node.Message) {
+	for _, o := range out {
+		i := slices.IndexFunc(w.nodes, func(to *machine) bool { return to.ID == o.To })
+		if i < 0 || w.rng.IntN(100) == 0 {
+			continue
+		}
+		from, to, d := m.Peer, w.nodes[i], nearDelay
+		if to.Site != m.Site {
+			d = farDelay
+		}
+		d += time.Duration(w.rng.Int64N(int64(d)))
+		from.Ready = m.core.Ready()
+		core := to.core
+		w.after(d, func() {
+			if core == nil || to.core != core || !w.reach(m, to) {
+				return
+			}
+			out, err := core.Receive(from, o.Kind, o.Payload, w.time(to))
+			if err != nil {
+				w.note("node %d refuses what node %d says: %v", to.no, m.no, err)
+			}
+			w.post(to, out)
+		})
+	}
+	w.store(m)
+}
+
+// store has a disk write what a node wants kept.
+func (w *world) store(m *machine) {
+	if m.core == nil || m.writing {
+		return
+	}
+	batch := m.core.Writes()
+	if batch == nil {
+		return
+	}
+	core, disk := m.core, m.disk
+	m.writing = true
+	w.after(time.Duration(1+w.rng.IntN(20))*time.Millisecond, func() {
+		if m.core != core {
+			return
+		}
+		if err := disk.Commit(batch); err != nil {
+			w.broken("node %d: %v", m.no, err)
+		}
+		m.writing = false
+		w.post(m, m.core.Written(nil, w.time(m)))
+	})
+}
+
+// step does what a step says.
+func (w *world) step(s Step) {
+	m := w.nodes[s.Node%len(w.nodes)]
+	switch s.Do {
+	case CutNode:
+		m.cut = true
+	case CutSite:
+		w.away[m.Site] = true
+	case Heal:
+		w.together()
+	case Restart:
+		w.restart(m, m.ahead, s)
+	case Join:
+		if len(w.nodes) < mostNodes {
+			w.startIn(0, w.add(string(rune('a'+s.Value%3))))
+		}
+	case Wipe:
+		w.wipe(m, s)
+	case BuryLost:
+		w.bury(m)
+	case WrongTime:
+		w.restart(m, []time.Duration{10 * time.Second, 10 * time.Minute, 12 * time.Hour, -time.Minute}[s.Value%4], s)
+		w.after(time.Duration(2000+s.Value*5)*time.Millisecond, func() { w.restart(m, 0, s) })
+	default:
+		w.act(m, s)
+		return
+	}
+	w.result.Troubles++
+	w.note("%s: node %d", s.Do, m.no)
+}
+
+func (w *world) together() {
+	clear(w.away)
+	for _, m := range w.nodes {
+		m.cut = false
+	}
+}
+
+func (w *world) restart(m *machine, ahead time.Duration, s Step) {
+	if m.joins() {
+		return
+	}
+	w.stop(m)
+	m.ahead = ahead
+	w.startIn(time.Duration(s.Value*3)*time.Millisecond, m)
+}
+
+// wipe loses a disk, where another node has one.
+func (w *world) wipe(m *machine, s Step) {
+	if m.joins() || !slices.ContainsFunc(w.nodes, func(o *machine) bool { return o != m && !o.joins() }) {
+		return
+	}
+	w.stop(m)
+	w.truth.lost[m.ID] = true
+	w.renew(m)
+	w.startIn(time.Duration(s.Value*3)*time.Millisecond, m)
+}
+
+// bury has an operator declare dead who has lost its disk.
+func (w *world) bury(m *machine) {
+	if m.core == nil || !m.core.Ready() {
+		return
+	}
+	for id := range w.truth.lost {
+		err := m.core.DeclareDead(id, w.time(m))
+		w.note("%s is declared dead at node %d: %v", id, m.no, err)
+	}
+	w.post(m, nil)
+}
+
+// heal has all be well.
+func (w *world) heal() {
+	w.note("all is healed")
+	w.together()
+	for _, m := range w.nodes {
+		switch {
+		case m.wrong():
+			w.restart(m, 0, Step{})
+		case m.core == nil:
+			w.startIn(0, m)
+		}
+	}
+}
+
+// settle waits until all nodes agree, and judges on what.
+func (w *world) settle() {
+	for end, since := w.now+agrees, w.now; w.now < end; w.run(500 * time.Millisecond) {
+		if len(w.differences()) > 0 {
+			since = w.now
+		} else if w.now >= since+calm && w.now > end-agrees+2*calm {
+			break
+		}
+	}
+	w.result.Violations = append(w.result.Violations, w.differences()...)
+}
+
+// differences returns what is not as it must be by now.
+func (w *world) differences() (all []string) {
+	first := w.nodes[0]
+	for _, m := range w.nodes {
+		switch {
+		case m.core == nil || !m.core.Ready():
+			return []string{fmt.Sprintf("node %d is not ready", m.no)}
+		case m.core.Conflict() != nil:
+			return []string{fmt.Sprintf("node %d stops: %v", m.no, m.core.Conflict())}
+		case !reflect.DeepEqual(shownBy(m.core.Catalog()), shownBy(first.core.Catalog())):
+			all = append(all, fmt.Sprintf("nodes %d and %d do not agree", m.no, first.no))
+		}
+		for r := range m.core.Catalog().Rooms() {
+			if is := m.core.Route(r.Settings.Host, "/"); (is == nil) != r.Settings.Suspended ||
+				is != nil && is.Settings().TotalActiveUsers != r.Settings.TotalActiveUsers {
+				all = append(all, fmt.Sprintf("node %d does not run the room %s as the catalog has it", m.no, r.Settings.ID))
+			}
+		}
+	}
+	return append(all, w.truth.judge(shownBy(first.core.Catalog()))...)
+}
