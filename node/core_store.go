@@ -84,7 +84,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 		return err
 	}
 	c.facts = newFacts(c.replica, c.leaveOut)
-	if err := c.restoreFacts(c.dropUnheard(facts)); err != nil {
+	if err := c.restoreFacts(facts); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
 	c.replica.Keep(c.replica.Unkept())

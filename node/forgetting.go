@@ -118,18 +118,6 @@ func (c *Core) dropFacts(gone []crdt.RoomID, settled crdt.LWWDigest, now time.Ti
 
 func isRetired(key string) bool { return strings.HasPrefix(key, factRetired+"/") }
 
-// dropUnheard has a node that ended before it had said anything itself begin with nothing: what it
-// had heard may be from before what others have forgotten.
-func (c *Core) dropUnheard(stored map[string][]byte) map[string][]byte {
-	if _, wrote := stored[crdt.PartOfWriter(c.self.Node)]; wrote || len(stored) == 0 || c.self.Boot == 1 {
-		return stored
-	}
-	for _, name := range slices.Sorted(maps.Keys(stored)) {
-		c.storing.forgotten = append(c.storing.forgotten, crdt.Part{Name: name})
-	}
-	return nil
-}
-
 // lookIfForgotten reports whether the others have forgotten this node, which has not opened its rooms yet.
 func (c *Core) lookIfForgotten() bool {
 	if c.replica.Forgotten() {
