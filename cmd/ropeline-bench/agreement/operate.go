@@ -53,7 +53,7 @@ func (w *world) act(m *machine, s Step) {
 		if !core.Noted(told) || waits && w.now < until {
 			return true
 		}
-		w.answer(d, late)
+		w.answer(m, d, late)
 		return false
 	})
 }
@@ -61,10 +61,10 @@ func (w *world) act(m *machine, s Step) {
 // patience is how long an operator waits for nodes in reach.
 const patience = 2 * time.Second
 
-func (w *world) answer(d *deed, late []crdt.NodeID) {
+func (w *world) answer(m *machine, d *deed, late []crdt.NodeID) {
 	d.answered, d.ended, d.holders = true, w.now, map[crdt.NodeID]bool{d.at: true}
 	for _, o := range w.nodes {
-		if !slices.Contains(late, o.ID) && o.known(w) {
+		if l := m.links[o.ID]; l != nil && l.met && !slices.Contains(late, o.ID) {
 			d.holders[o.ID] = true
 		}
 	}

@@ -76,6 +76,7 @@ type machine struct {
 type link struct {
 	up, is bool // as was told, and the truth since
 	since  time.Duration
+	met    bool // it has been told that the other is there
 }
 
 // wrong reports whether its clock is.
@@ -85,9 +86,6 @@ func (m *machine) wrong() bool { return m.ahead.Abs() > wellAhead*time.Milliseco
 func (m *machine) joins() bool {
 	return m.Boot == 0 || m.Boot == 1 && (m.core == nil || !m.core.Ready())
 }
-
-// known reports whether others may have heard of a node.
-func (m *machine) known(w *world) bool { return m.Boot > 0 && !w.truth.lost[m.ID] }
 
 func (w *world) after(d time.Duration, do func()) {
 	at := w.now + d
@@ -289,7 +287,8 @@ func (w *world) tellMembers(m *machine) {
 		if w.now >= l.since+after || w.now < m.started+backSeen {
 			l.up = l.is
 		}
-		if l.up {
+		if l.up && w.now >= m.started+backSeen {
+			l.met = true
 			peer := o.Peer
 			peer.Ready = o.core != nil && o.core.Ready()
 			peers = append(peers, peer)
