@@ -64,7 +64,7 @@ const patience = 2 * time.Second
 func (w *world) answer(m *machine, d *deed, late []crdt.NodeID) {
 	d.answered, d.ended, d.holders = true, w.now, map[crdt.NodeID]bool{d.at: true}
 	for _, o := range w.nodes {
-		if l := m.links[o.ID]; l != nil && l.met && !slices.Contains(late, o.ID) {
+		if l := m.links[o.ID]; l != nil && l.up && !slices.Contains(late, o.ID) {
 			d.holders[o.ID] = true
 		}
 	}

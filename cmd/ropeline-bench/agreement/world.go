@@ -76,7 +76,6 @@ type machine struct {
 type link struct {
 	up, is bool // as was told, and the truth since
 	since  time.Duration
-	met    bool // it has been told that the other is there
 }
 
 // wrong reports whether its clock is.
@@ -287,8 +286,7 @@ func (w *world) tellMembers(m *machine) {
 		if w.now >= l.since+after || w.now < m.started+backSeen {
 			l.up = l.is
 		}
-		if l.up && w.now >= m.started+backSeen {
-			l.met = true
+		if l.up {
 			peer := o.Peer
 			peer.Ready = o.core != nil && o.core.Ready()
 			peers = append(peers, peer)
