@@ -2,12 +2,17 @@ package crdt
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 )
 
 // ErrHostile is wrapped by the errors about a delta that no honest peer sends.
 // What such a delta carries is not applied at all.
 var ErrHostile = errors.New("impossible delta")
+
+// ErrAhead is wrapped by errors about what is of a time to come: the clock of whoever wrote it is ahead,
+// or that of this node is behind.
+var ErrAhead = fmt.Errorf("written by a clock that is ahead: %w", ErrHostile)
 
 // What one replica takes in from others at most. The bounds are far above any
 // honest mesh; they keep one member that has gone bad from filling the memory of

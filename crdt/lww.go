@@ -384,7 +384,7 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 		return false, fmt.Errorf("writer %s: more than is kept: %w", p.Writer, ErrHostile)
 	}
 	if !clock.Observe(unpack(p.To, p.Writer), now) {
-		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrHostile)
+		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrAhead)
 	}
 	for _, w := range p.Writes {
 		if !m.hasForgotten(w, p.Writer) {

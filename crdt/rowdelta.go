@@ -181,10 +181,10 @@ func (p RowPiece) check(now time.Time) error {
 		return fmt.Errorf("row %s: changes %d to %d: %w", p.Owner, p.From, p.To, ErrHostile)
 	}
 	if at := time.UnixMilli(p.Changed); at.After(now.Add(maxAhead)) {
-		return fmt.Errorf("row %s: changed at %s, which is to come: %w", p.Owner, at.UTC(), ErrHostile)
+		return fmt.Errorf("row %s: changed at %s, which is to come: %w", p.Owner, at.UTC(), ErrAhead)
 	}
 	if ahead(Seen, p.Closed, now) {
-		return fmt.Errorf("row %s: closed tick %d, which is to come: %w", p.Owner, p.Closed, ErrHostile)
+		return fmt.Errorf("row %s: closed tick %d, which is to come: %w", p.Owner, p.Closed, ErrAhead)
 	}
 	for _, rc := range p.Rooms {
 		for _, c := range rc.Cells {
@@ -207,7 +207,7 @@ func (c CellChange) check(from, to uint64, now time.Time) error {
 	case c.Seq <= from || c.Seq > to:
 		return fmt.Errorf("change %d outside of (%d, %d]: %w", c.Seq, from, to, ErrHostile)
 	case ahead(c.Kind, c.Tick, now):
-		return fmt.Errorf("tick %d, which is to come: %w", c.Tick, ErrHostile)
+		return fmt.Errorf("tick %d, which is to come: %w", c.Tick, ErrAhead)
 	}
 	return nil
 }

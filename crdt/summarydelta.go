@@ -158,17 +158,20 @@ func (s *Summaries) Apply(p SummaryPiece, now time.Time) (gap bool, err error) {
 }
 
 func (p SummaryPiece) check(now time.Time) error {
-	if p.From > p.To || p.To > maxCount || p.Epoch > maxEpoch(now) {
+	if p.From > p.To || p.To > maxCount {
 		return fmt.Errorf("site %s: epoch %d, changes %d to %d: %w", p.Site, p.Epoch, p.From, p.To, ErrHostile)
+	}
+	if p.Epoch > maxEpoch(now) {
+		return fmt.Errorf("site %s: epoch %d, which is to come: %w", p.Site, p.Epoch, ErrAhead)
 	}
 	if len(p.Rooms) > maxSiteRooms {
 		return fmt.Errorf("site %s: %d rooms: %w", p.Site, len(p.Rooms), ErrHostile)
 	}
 	if at := time.UnixMilli(p.Changed); at.After(now.Add(maxAhead)) {
-		return fmt.Errorf("site %s: changed at %s, which is to come: %w", p.Site, at.UTC(), ErrHostile)
+		return fmt.Errorf("site %s: changed at %s, which is to come: %w", p.Site, at.UTC(), ErrAhead)
 	}
 	if ahead(Seen, p.Closed, now) {
-		return fmt.Errorf("site %s: closed tick %d, which is to come: %w", p.Site, p.Closed, ErrHostile)
+		return fmt.Errorf("site %s: closed tick %d, which is to come: %w", p.Site, p.Closed, ErrAhead)
 	}
 	for _, rs := range p.Rooms {
 		if err := rs.check(p, now); err != nil {
@@ -190,7 +193,7 @@ func (rs RoomSummary) check(p SummaryPiece, now time.Time) error {
 		return fmt.Errorf("version %v outside of (%d, %d]: %w", rs.Version, p.From, p.To, ErrHostile)
 	}
 	if at := time.UnixMilli(rs.At); at.After(now.Add(maxAhead)) {
-		return fmt.Errorf("published at %s, which is to come: %w", at.UTC(), ErrHostile)
+		return fmt.Errorf("published at %s, which is to come: %w", at.UTC(), ErrAhead)
 	}
 	for _, n := range []int64{rs.Active, rs.Held, rs.HeldRate} {
 		if n > maxCount || n < -maxCount {

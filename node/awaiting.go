@@ -13,6 +13,10 @@ import (
 // name nodes of other sites before those of the own, who know this node's past.
 const naming = 300 * time.Millisecond
 
+// timing is how long a node waits for the first word of how its clock stands to those of the others: it must
+// neither open nor write anything with one that is off.
+const timing = 2 * time.Second
+
 // awaiting is the time in which a starting node does not know yet whom to ask.
 type awaiting struct {
 	site     string
@@ -23,10 +27,7 @@ type awaiting struct {
 
 // on reports whether the node is to wait still. Once it need not, it is not asked
 // again.
-func (a *awaiting) on(members []transport.Peer, now time.Time) bool {
-	if a.patience == 0 {
-		return false
-	}
+func (a *awaiting) on(members []transport.Peer, mesh Mesh, now time.Time) bool {
 	peers := alive(members)
 	if len(peers) == 0 {
 		return now.Sub(a.since) < a.patience
@@ -34,8 +35,22 @@ func (a *awaiting) on(members []transport.Peer, now time.Time) bool {
 	if a.named.IsZero() {
 		a.named = now
 	}
+	if !timed(members, mesh) && now.Sub(a.named) < timing {
+		return true
+	}
+	if a.patience == 0 {
+		return false
+	}
 	mate := func(p transport.Peer) bool { return p.State == transport.Alive && p.Site == a.site }
 	return !slices.ContainsFunc(members, mate) && now.Sub(a.named) < naming
+}
+
+// timed reports whether it is known how the clock of any peer stands to this node's.
+func timed(members []transport.Peer, mesh Mesh) bool {
+	return slices.ContainsFunc(members, func(p transport.Peer) bool {
+		_, known := mesh.Offset(p.ID)
+		return known && p.State == transport.Alive
+	})
 }
 
 // patience returns how long to wait for the first of the others. One that is new in a mesh knows nothing

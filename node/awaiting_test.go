@@ -7,6 +7,24 @@ import (
 	"github.com/ropeline/ropeline/transport"
 )
 
+// timedMesh knows of everybody how their clock stands.
+type timedMesh struct{ alone }
+
+func (timedMesh) Offset(transport.PeerID) (time.Duration, bool) { return 0, true }
+
+// TestNodesCompareClocksBeforeAnythingElse: a peer whose clock is not known is waited for, and not for ever.
+func TestNodesCompareClocksBeforeAnythingElse(t *testing.T) {
+	a, mate := awaiting{site: "a", since: noon}, []transport.Peer{{Site: "a", State: transport.Alive}}
+	for at, want := range map[time.Duration]bool{0: true, timing - time.Millisecond: true, timing: false} {
+		if a.named = noon; a.on(mate, alone{}, noon.Add(at)) != want {
+			t.Errorf("after %v the node waits: %v, want %v", at, !want, want)
+		}
+	}
+	if a.on(mate, timedMesh{}, noon) {
+		t.Error("a node whose clock was compared waits")
+	}
+}
+
 // TestAwaiting: a starting node waits until somebody is named, and a moment longer if
 // none of its own site is.
 func TestAwaiting(t *testing.T) {
@@ -28,7 +46,7 @@ func TestAwaiting(t *testing.T) {
 		a := awaiting{site: "a", patience: c.patience, since: noon}
 		ended := -1
 		for i, members := range c.news {
-			if !a.on(members, noon.Add(time.Duration(i)*100*time.Millisecond)) {
+			if !a.on(members, timedMesh{}, noon.Add(time.Duration(i)*100*time.Millisecond)) {
 				ended = i
 				break
 			}

@@ -59,6 +59,8 @@ type cataloged struct {
 var (
 	// ErrNoCatalog says that its rooms are those of its configuration.
 	ErrNoCatalog = errors.New("the rooms of this node are not in the catalog, and cannot be changed while it runs")
+	// ErrClock says that the clock of this node is off: others would not believe when a change was made.
+	ErrClock = errors.New("the clock of this node differs from those of its peers by more than 400 ms; ask another one")
 	// ErrLeaving says that it passes its rights on, and then ends.
 	ErrLeaving = errors.New("this node is leaving the mesh; ask another one")
 	// ErrMapFull says that what is new has no room beside what all nodes know. Changes of what there is have,
@@ -229,6 +231,8 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 		return ErrNotReady
 	case c.leave.on:
 		return ErrLeaving
+	case !c.health.clockOK.Load():
+		return ErrClock
 	}
 	c.heedFacts(now)
 	was := c.catalog.read.Load()

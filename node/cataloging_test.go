@@ -30,7 +30,7 @@ func (w *world) edit(m *machine, id crdt.RoomID, change func(*catalog.Room)) {
 		if change == nil {
 			return c.Writes(was, nil), nil
 		}
-		is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.now}
+		is := &catalog.Room{Zone: catalog.DefaultZone, Created: w.at(m)}
 		if was != nil {
 			is = was.Clone()
 		}
@@ -39,7 +39,7 @@ func (w *world) edit(m *machine, id crdt.RoomID, change func(*catalog.Room)) {
 			return nil, err
 		}
 		return c.Writes(was, is), nil
-	}, w.now)
+	}, w.at(m))
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"log/slog"
 	"slices"
 	"time"
@@ -38,35 +39,90 @@ func (c clock) now() time.Time { return c.wall.Add(time.Since(c.since)) }
 type clockWatch struct {
 	looked time.Time
 	off    bool
+	differ map[transport.PeerID]bool // peers whose clocks were told of
 }
 
-// look compares once a second, and reports whether the node's clock is right and
-// whether that is news.
-func (w *clockWatch) look(mesh Mesh, members []transport.Peer, now time.Time, log *slog.Logger) (right, news bool) {
+// compared is how a clock stands to those of the peers.
+type compared struct {
+	right bool
+	with  int           // so many peers
+	ahead time.Duration // of the middle of them
+}
+
+// look compares once a second, and reports whether it did. served says that the node was let in
+// visitors before: then nodes that only start, and are less than half of all, do not make it doubt.
+func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now time.Time, log *slog.Logger) (is compared, looked bool) {
 	if now.Sub(w.looked) < clockInterval {
-		return !w.off, false
+		return is, false
 	}
 	w.looked = now
-	var offsets []time.Duration
+	var all, ready []time.Duration
 	for _, p := range members {
-		if offset, ok := mesh.Offset(p.ID); ok && p.State == transport.Alive {
-			offsets = append(offsets, offset)
+		offset, ok := mesh.Offset(p.ID)
+		if !ok || p.State != transport.Alive {
+			continue
+		}
+		all = append(all, offset)
+		if p.Ready {
+			ready = append(ready, offset)
+		}
+		w.tell(p, offset, log)
+	}
+	ahead := -middle(all)
+	if served {
+		ahead = -middle(ready)
+		if of := -middle(append(all, 0)); ahead == 0 || of.Abs() > ahead.Abs() {
+			ahead = of
 		}
 	}
-	ahead := -middle(offsets)
-	switch {
-	case !w.off && ahead.Abs() > maxOffset:
-		log.Error("this node's clock differs from those of its peers: it gives no tickets until they agree; visitors who are in go on. "+
-			"Set the clock of the machine that is wrong (chronyc tracking, timedatectl) and restart ropeline there: a node takes the time at its start",
-			"ahead", ahead, "limit", maxOffset, "peers", len(offsets))
-		w.off = true
-		return false, true
-	case w.off && ahead.Abs() <= fineOffset:
-		log.Info("this node's clock agrees with those of its peers again", "ahead", ahead, "peers", len(offsets))
-		w.off = false
-		return true, true
+	limit := maxOffset
+	if w.off {
+		limit = fineOffset
 	}
-	return !w.off, false
+	is = compared{right: ahead.Abs() <= limit, with: len(all), ahead: ahead}
+	switch {
+	case !w.off && !is.right:
+		log.Error("this node's clock differs from those of its peers: it gives no tickets and takes no changes until they agree, and is not ready if it has just started; visitors who are in go on. "+
+			"Set the clock of the machine that is wrong (chronyc tracking, timedatectl) and restart ropeline there: a node takes the time at its start",
+			"ahead", ahead, "limit", maxOffset, "peers", is.with)
+	case w.off && is.right:
+		log.Info("this node's clock agrees with those of its peers again", "ahead", ahead, "peers", is.with)
+	}
+	w.off = !is.right
+	return is, true
+}
+
+// tell says, once, of a peer that its clock differs from this node's, and once that it does not any more.
+func (w *clockWatch) tell(p transport.Peer, offset time.Duration, log *slog.Logger) {
+	switch told := w.differ[p.ID]; {
+	case !told && offset.Abs() > maxOffset:
+		log.Warn("a peer's clock differs from this node's: one of the two gives no tickets, and what it writes is not believed here; see clock in the status of both",
+			"peer", p.ID.String(), "name", p.Name, "peer_site", p.Site, "ahead", offset, "limit", maxOffset)
+		if w.differ == nil {
+			w.differ = map[transport.PeerID]bool{}
+		}
+		w.differ[p.ID] = true
+	case told && offset.Abs() <= fineOffset:
+		log.Info("a peer's clock agrees with this node's again", "peer", p.ID.String(), "name", p.Name, "ahead", offset)
+		delete(w.differ, p.ID)
+	}
+}
+
+// clockOff is why a node is not ready whose clock is off.
+type clockOff struct {
+	ahead time.Duration
+	peers int
+}
+
+func (e clockOff) Error() string {
+	return fmt.Sprintf("the clock of this node is %v of those of its %d peers: set the clock of the machine that is wrong, then restart ropeline there", aheadOrBehind(e.ahead), e.peers)
+}
+
+func aheadOrBehind(d time.Duration) string {
+	if d < 0 {
+		return (-d).Round(time.Millisecond).String() + " behind"
+	}
+	return d.Round(time.Millisecond).String() + " ahead"
 }
 
 // middle returns the median. Of two in the middle it takes the one nearer to zero:

@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,7 +15,8 @@ import (
 // clockMesh has peers whose clocks are ahead of this node's by what a test says.
 type clockMesh struct {
 	alone
-	now atomic.Pointer[[]time.Duration]
+	now      atomic.Pointer[[]time.Duration]
+	starting map[int]bool // which of them are not ready
 }
 
 func (m *clockMesh) set(offsets ...time.Duration) { m.now.Store(&offsets) }
@@ -28,7 +30,7 @@ func (m *clockMesh) offsets() []time.Duration {
 
 func (m *clockMesh) Members() (peers []transport.Peer) {
 	for i := range m.offsets() {
-		peers = append(peers, transport.Peer{ID: transport.PeerID{byte(i)}, Boot: 1, Site: "a", State: transport.Alive})
+		peers = append(peers, transport.Peer{ID: transport.PeerID{byte(i)}, Boot: 1, Site: "a", State: transport.Alive, Ready: !m.starting[i]})
 	}
 	return peers
 }
@@ -67,7 +69,9 @@ func TestClockWatchStopsAndGoesOn(t *testing.T) {
 	look := func(offset time.Duration) (right, news bool) {
 		mesh.set(offset, offset, offset)
 		now = now.Add(clockInterval)
-		return w.look(mesh, mesh.Members(), now, slog.New(slog.NewTextHandler(&logs, nil)))
+		was := !w.off
+		is, _ := w.look(mesh, mesh.Members(), true, now, slog.New(slog.NewTextHandler(&logs, nil)))
+		return is.right, is.right != was
 	}
 	for i, step := range []struct {
 		offset      time.Duration
@@ -85,9 +89,64 @@ func TestClockWatchStopsAndGoesOn(t *testing.T) {
 			t.Errorf("step %d, %v off: right %v, news %v; want %v, %v", i, step.offset, right, news, step.right, step.news)
 		}
 	}
-	if logs.count("level=ERROR") != 2 || logs.count("level=INFO") != 1 {
+	if warned := logs.count("level=WARN"); warned != 6 {
+		t.Errorf("the log warns of clocks of peers %d times, want once for each of 3 peers and time", warned)
+	}
+	if logs.count("level=ERROR") != 2 || logs.count("level=INFO") != 4 {
 		t.Errorf("logged %d errors and %d lines of good news, want 2 and 1", logs.count("level=ERROR"), logs.count("level=INFO"))
 	}
+}
+
+// TestWhoStartsDoesNotStopWhoServes: a node that comes with a clock that is off stops nobody; a majority does.
+func TestWhoStartsDoesNotStopWhoServes(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		served   bool
+		offsets  []time.Duration
+		starting map[int]bool
+		right    bool
+	}{
+		{true, []time.Duration{10 * s}, map[int]bool{0: true}, true},
+		{false, []time.Duration{-10 * s}, nil, false},
+		{true, []time.Duration{10 * s}, nil, false},                             // two that serve: nobody can tell
+		{false, []time.Duration{10 * s}, map[int]bool{0: true}, false},          // two that start
+		{true, []time.Duration{0, 10 * s, 10 * s}, map[int]bool{1: true}, true}, // half and half, of which one only starts
+		{true, []time.Duration{s, s}, map[int]bool{0: true, 1: true}, false},    // two of three say so
+		{true, []time.Duration{s, s, 0}, map[int]bool{0: true, 1: true}, true},  // two of four
+		{false, []time.Duration{-s, -s, 0}, map[int]bool{2: true}, false},       // with another one that starts the same way
+	} {
+		mesh, w := &clockMesh{starting: c.starting}, clockWatch{}
+		mesh.set(c.offsets...)
+		if is, _ := w.look(mesh, mesh.Members(), c.served, noon, slog.New(slog.DiscardHandler)); is.right != c.right {
+			t.Errorf("served %v, peers ahead by %v, of which %v start: right is %v", c.served, c.offsets, c.starting, is.right)
+		}
+	}
+}
+
+// TestNodeDoesNotOpenWithAClockThatIsOff: it says why, and opens when its clock agrees.
+func TestNodeDoesNotOpenWithAClockThatIsOff(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		mesh := &clockMesh{}
+		mesh.set(-10*time.Minute, -10*time.Minute)
+		n, stop := startNode(t, dir, 0, mesh)
+		time.Sleep(20 * time.Second)
+		err := n.Ready()
+		if err == nil || !strings.Contains(err.Error(), "10m0s ahead") {
+			t.Errorf("ready: %v, want that the clock is ahead", err)
+		}
+		if is := n.Status(); is.Ready || is.Clock != "off" || is.Reason != err.Error() {
+			t.Errorf("status: ready %v, clock %q, reason %q", is.Ready, is.Clock, is.Reason)
+		}
+		mesh.set(0, 0)
+		time.Sleep(20 * time.Second)
+		if err := n.Ready(); err != nil {
+			t.Errorf("ready once clocks agree: %v", err)
+		}
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }
 
 // TestNodeStopsWithAClockThatIsOff looks at a node, from outside: within two seconds

@@ -303,7 +303,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out := append(c.replicate(c.replica.Tick(now)), c.sendSpreads(now)...)
 	if !c.open.Load() {
 		out = append(out, c.askForReceipts(now)...)
-		if c.lookIfForgotten() || !c.replica.Ready() || !c.answered(now) || c.Conflict() != nil {
+		if c.lookIfForgotten() || !c.replica.Ready() || !c.answered(now) || c.Conflict() != nil || !c.health.clockOK.Load() {
 			return out
 		}
 		c.openRooms(now)

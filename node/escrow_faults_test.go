@@ -229,11 +229,11 @@ func TestAFullDiskStopsTickets(t *testing.T) {
 func TestAClockThatIsOffStopsTickets(t *testing.T) {
 	w := newWorld(t, escrowSettings(100), "a")
 	m := w.nodes[0]
-	w.post(m, m.core.SetClock(false, w.now))
+	w.post(m, m.core.SetClock(false, -time.Second, w.now))
 	if in := w.askAll(w.crowd(10, at(m))); in != 0 {
 		t.Errorf("%d were let in by a node whose clock is off", in)
 	}
-	w.post(m, m.core.SetClock(true, w.now))
+	w.post(m, m.core.SetClock(true, 0, w.now))
 	w.run(time.Second)
 	if in := w.askAll(w.crowd(10, at(m))); in != 10 {
 		t.Errorf("%d of 10 were let in after the clock was right again", in)

@@ -59,13 +59,25 @@ func (c *Core) storeFailed(err error, now time.Time) []Message {
 }
 
 // SetClock says whether this node's clock agrees with those of its peers, as well
-// as anybody can tell. At first it does. A node whose clock is off gives no
-// tickets: how long loans and passes hold is judged by the clock.
-func (c *Core) SetClock(ok bool, now time.Time) []Message {
-	if c.health.clockOK.Swap(ok) == ok || ok {
-		return nil
+// as anybody can tell, and by how much it is ahead of them; it is called again and again while there are some. At first
+// it agrees. A node whose clock is off gives no tickets: how long loans and passes hold is judged by the clock. It takes no
+// change of an operator, which nobody else would believe, and one that has just started does not open. What it
+// has written by then, and what it finds on its disk of a time to come, is put back.
+func (c *Core) SetClock(ok bool, ahead time.Duration, now time.Time) (out []Message) {
+	was := c.health.clockOK.Swap(ok)
+	if !ok && was {
+		out = c.stopIssuing(now)
 	}
-	return c.stopIssuing(now)
+	back := false
+	if ok {
+		back = c.replica.Rewind(now)
+	} else if ahead > 0 {
+		back = c.replica.RewindMap(now, now.Add(-ahead))
+	}
+	if back {
+		c.wakeAll()
+	}
+	return out
 }
 
 // stopIssuing has another node be the counter, and wants back what is lent to others.

@@ -81,6 +81,8 @@ type Node struct {
 	gone    []string      // sites that have left; the loop's
 	watch   clockWatch    // the loop's
 
+	clockOff atomic.Pointer[clockOff] // nil: it is right
+
 	factsMany, factsLost, saidUnfit bool // said in the log; the loop's
 
 	boot   *bootstrapper          // nil: as Config has it
@@ -222,6 +224,9 @@ func (n *Node) Ready() error {
 	case n.core.Ready():
 		return ErrNoRights
 	}
+	if off := n.clockOff.Load(); off != nil {
+		return *off
+	}
 	if who := n.unfit.Load(); who != nil {
 		return fmt.Errorf("%w: %s", ErrNotReady, *who)
 	}
@@ -343,15 +348,13 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 		if refresh || awaiting || now.Sub(members) >= memberInterval {
 			members = now
 			all := slices.DeleteFunc(mesh.Members(), func(p transport.Peer) bool { return p.Pending })
-			if awaiting = awaiting && await.on(all, now); awaiting {
+			if awaiting = awaiting && await.on(all, mesh, now); awaiting {
 				n.noteUnfit(now.Sub(started))
 				continue // to be told of nobody is to have nobody to ask
 			}
 			n.meet(all, now)
 			n.lookForNamed(all, now)
-			if right, news := n.watch.look(mesh, all, now, n.log); news {
-				n.send(mesh, n.core.SetClock(right, now))
-			}
+			n.compareClocks(mesh, all, now)
 		}
 		if err := n.core.Conflict(); err != nil {
 			return errors.Join(err, n.cfg.Data.Refuse(err)) // at once: requests under way may keep the process for long
@@ -400,6 +403,22 @@ func (n *Node) hasLimits(after time.Duration) bool {
 
 // factsNear is the part of the facts there is room for from which on the log warns.
 const factsNear = 0.75
+
+// compareClocks finds out whether this node's clock is right.
+func (n *Node) compareClocks(mesh Mesh, members []transport.Peer, now time.Time) {
+	is, looked := n.watch.look(mesh, members, n.serves.Load(), now, n.log)
+	if !looked {
+		return
+	}
+	if !is.right {
+		n.clockOff.Store(&clockOff{is.ahead, is.with})
+	} else {
+		n.clockOff.Store(nil)
+	}
+	if is.with > 0 || is.right != n.core.health.clockOK.Load() {
+		n.send(mesh, n.core.SetClock(is.right, is.ahead, now))
+	}
+}
 
 // watchFacts says, once each, that facts are many and that some had no room.
 func (n *Node) watchFacts() {

@@ -23,7 +23,7 @@ type Status struct {
 	Peers   []PeerStatus `json:"peers"`
 
 	Store string `json:"store"` // "ok", or why this node gives no tickets
-	Clock string `json:"clock"` // "ok", or "off": this node gives no tickets
+	Clock string `json:"clock"` // "ok", or "off": this node gives no tickets, and takes no changes
 
 	Leaving bool `json:"leaving"` // it passes its rights on, and then ends
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -31,6 +32,7 @@ type world struct {
 	limits   []limit.Rule // of the configuration of each node
 	remember bool         // nodes keep a history
 	restless bool         // rooms never sleep
+	clocks   bool         // nodes compare theirs, and refuse what is of a time to come
 
 	more []room.Settings   // further rooms, kept by all
 	lose func(letter) bool // messages that do not arrive; nil: none
@@ -53,8 +55,9 @@ type machine struct {
 	core     *Core
 	snapshot []byte
 	next     time.Time
-	stopped  bool // as SIGSTOP does: others see it go, and what they send waits
-	found    bool // begins the mesh
+	ahead    time.Duration // of its clock
+	stopped  bool          // as SIGSTOP does: others see it go, and what they send waits
+	found    bool          // begins the mesh
 	mesh     bootstrap.Disk
 	bare     bool // is started without rooms
 	named    bool // somebody chose its id
@@ -140,7 +143,7 @@ func (w *world) start(m *machine, s room.Settings) {
 		w.t.Fatal(err)
 	}
 	if m.snapshot != nil {
-		if err := core.Restore([][]byte{m.snapshot}, w.now); err != nil {
+		if err := core.Restore([][]byte{m.snapshot}, w.at(m)); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -172,7 +175,8 @@ func (w *world) members() {
 				peers = append(peers, replica.Peer{ID: o.id, Boot: o.boot, Site: o.site, Ready: o.core.Ready()})
 			}
 		}
-		m.core.SetPeers(peers, w.now)
+		m.core.SetPeers(peers, w.at(m))
+		w.compareClocks(m, peers)
 	}
 }
 
@@ -184,7 +188,7 @@ func (w *world) run(d time.Duration) {
 		for _, m := range w.nodes {
 			if m.core != nil && !m.stopped && !w.now.Before(m.next) {
 				m.next = w.now.Add(tickInterval)
-				w.post(m, m.core.Tick(w.now))
+				w.post(m, m.core.Tick(w.at(m)))
 			} else if m.core != nil && !m.stopped && m.disk.batch != nil {
 				w.post(m, nil)
 			}
@@ -193,6 +197,22 @@ func (w *world) run(d time.Duration) {
 			w.members()
 		}
 	}
+}
+
+// at returns what a node's clock shows.
+func (w *world) at(m *machine) time.Time { return w.now.Add(m.ahead) }
+
+// compareClocks tells a node how its clock stands to those of its peers.
+func (w *world) compareClocks(m *machine, peers []replica.Peer) {
+	if !w.clocks || len(peers) == 0 {
+		return
+	}
+	var offsets []time.Duration
+	for _, p := range peers {
+		offsets = append(offsets, w.machine(p.ID).ahead-m.ahead)
+	}
+	ahead := -middle(offsets)
+	w.post(m, m.core.SetClock(ahead.Abs() <= maxOffset, ahead, w.at(m)))
 }
 
 // apart reports whether two nodes cannot reach each other.
@@ -243,8 +263,8 @@ func (w *world) deliver() {
 
 // receive gives a node a message at once.
 func (w *world) receive(from, to *machine, m Message) {
-	out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, m.Kind, m.Payload, w.now)
-	if err != nil {
+	out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, m.Kind, m.Payload, w.at(to))
+	if err != nil && (!w.clocks || !errors.Is(err, crdt.ErrAhead)) {
 		w.t.Errorf("message of kind %d from %s to %s: %v", m.Kind, from.id, to.id, err)
 	}
 	w.post(to, out)

@@ -29,7 +29,7 @@ type brain interface {
 	Stored() []durable.Write
 	StoreBack(now time.Time)
 	Configure(s room.Settings, now time.Time) error
-	SetClock(ok bool, now time.Time) []node.Message
+	SetClock(ok bool, ahead time.Duration, now time.Time) []node.Message
 	Leave(now time.Time) error
 	Left() bool
 	HeardOf(id crdt.NodeID) bool

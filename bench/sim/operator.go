@@ -170,9 +170,9 @@ func (s *sim) checkClock(m *machine) {
 		return
 	}
 	sortTimes(others)
-	off := time.Duration(others[len(others)/2]).Abs()
+	ahead := -time.Duration(others[len(others)/2])
 	s.driven = m
-	s.post(m, m.brain.SetClock(off <= clockBound, m.clock.at(s.now)))
+	s.post(m, m.brain.SetClock(ahead.Abs() <= clockBound, ahead, m.clock.at(s.now)))
 	s.hand()
 	s.store(m)
 }

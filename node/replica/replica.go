@@ -96,6 +96,7 @@ type Replica struct {
 	forgotten bool // see Forgotten
 
 	opened bool // our row exists
+	right  bool // the clock was found right since the start, and what we hold is of no time to come
 	peers  Members
 	links  map[crdt.NodeID]*link
 	names  siteNames

@@ -1,0 +1,130 @@
+package node
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
+)
+
+// restart has a node stop, and start with a clock that is ahead by so much.
+func (w *world) restart(m *machine, ahead time.Duration) {
+	w.t.Helper()
+	w.kill(m)
+	m.ahead = ahead
+	w.start(m, shopSettings(100))
+}
+
+func (w *world) suspend(m *machine, id crdt.RoomID) {
+	w.t.Helper()
+	w.edit(m, id, func(r *catalog.Room) { r.Settings.Suspended = true })
+}
+
+// TestAClockThatWasAheadLosesNothing: a node that nobody reaches takes changes with a clock that is ahead. Once others
+// are there it takes none any more. Once it has started with the right one, all
+// agree within 10 s, on its changes and on those that were made elsewhere since.
+func TestAClockThatWasAheadLosesNothing(t *testing.T) {
+	for _, ahead := range []time.Duration{10 * time.Second, 10 * time.Minute, 12 * time.Hour} {
+		w := newStoppedWorld(t)
+		w.catalog, w.clocks = true, true
+		w.begin(shopSettings(100), "a", "a", "b")
+		a1, b1 := w.nodes[0], w.nodes[2]
+		second, third := shopSettings(50), shopSettings(60)
+		second.ID, second.Name, second.Path = crdt.RoomID{8}, "second", "/second"
+		second.CookieSuffix, third.CookieSuffix = "2", "3"
+		third.ID, third.Name, third.Path = crdt.RoomID{9}, "third", "/third"
+		w.add(a1, second)
+		w.run(3 * time.Second)
+
+		w.cut = true
+		w.restart(b1, ahead)
+		w.run(15 * time.Second)
+		w.add(b1, third)
+		w.suspend(b1, second.ID)
+		w.edit(b1, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 300 })
+		w.run(5 * time.Second)
+		w.edit(a1, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 20 }) // which is later, and stays
+		w.cut = false
+		w.members()
+		w.run(5 * time.Second)
+		if err := b1.core.Edit(nil, w.at(b1)); !errors.Is(err, ErrClock) {
+			t.Errorf("%v ahead: a change at the node that is: %v, want %v", ahead, err, ErrClock)
+		}
+
+		w.restart(b1, 0)
+		w.run(10 * time.Second)
+		w.agree()
+		if !b1.core.Ready() {
+			t.Errorf("%v ahead: the node is not ready 10 s after its clock was right", ahead)
+		}
+		for id, want := range map[crdt.RoomID]int{shopSettings(1).ID: 20, second.ID: 50, third.ID: 60} {
+			r := a1.core.rooms[id]
+			if r == nil {
+				t.Errorf("%v ahead: room %s is not known where the clock was right", ahead, id)
+			} else if got := r.settings.Load(); got.TotalActiveUsers != want || got.Suspended != (id == second.ID) {
+				t.Errorf("%v ahead: room %s has limit %d, suspended: %v; want %d", ahead, id, got.TotalActiveUsers, got.Suspended, want)
+			}
+		}
+		w.edit(b1, third.ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 70 })
+		w.run(2 * time.Second)
+		w.agree()
+	}
+}
+
+// TestAClockThatIsAheadKeepsANodeClosed: where others can be reached it never opens, and so writes nothing.
+func TestAClockThatIsAheadKeepsANodeClosed(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.catalog, w.clocks = true, true
+	w.begin(shopSettings(100), "a", "a", "b")
+	b1 := w.nodes[2]
+	written := b1.core.replica.Written()
+	w.restart(b1, 10*time.Minute)
+	w.run(time.Minute)
+	if b1.core.Ready() || b1.core.replica.Written() != written {
+		t.Errorf("a node with a clock that is ahead is open: %v, and has written: %v", b1.core.Ready(), b1.core.replica.Written() != written)
+	}
+	if err := b1.core.Edit(nil, w.at(b1)); !errors.Is(err, ErrNotReady) {
+		t.Errorf("a change there: %v, want %v", err, ErrNotReady)
+	}
+	w.restart(b1, 0)
+	w.run(10 * time.Second)
+	w.edit(b1, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 30 })
+	w.run(2 * time.Second)
+	w.agree()
+}
+
+// TestAMeshWhoseClocksWereAhead: all of them were, by as much, and are set one after the other.
+func TestAMeshWhoseClocksWereAhead(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.catalog, w.clocks = true, true
+	w.begin(shopSettings(100), "a", "a", "b")
+	for _, m := range w.nodes {
+		w.kill(m)
+	}
+	for _, m := range w.nodes {
+		m.ahead = 10 * time.Minute
+		w.start(m, shopSettings(100))
+	}
+	w.run(15 * time.Second)
+	w.edit(w.nodes[1], shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 40 })
+	w.run(3 * time.Second)
+	for _, m := range w.nodes {
+		w.restart(m, 0)
+		w.run(3 * time.Second)
+	}
+	w.run(10 * time.Second)
+	w.agree()
+	for i, m := range w.nodes {
+		if !m.core.Ready() {
+			t.Fatalf("node %d is not ready", i+1)
+		}
+		w.edit(m, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 50 + i })
+		w.run(2 * time.Second)
+		w.agree()
+		if got := w.nodes[0].core.rooms[shopSettings(1).ID].settings.Load().TotalActiveUsers; got != 50+i {
+			t.Errorf("after a change at node %d the limit is %d", i+1, got)
+		}
+	}
+}
