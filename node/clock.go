@@ -49,7 +49,7 @@ type compared struct {
 	ahead time.Duration // of the middle of them
 }
 
-// look compares once a second, and reports whether it did. served says that the node was let in
+// look compares once a second if there is a peer to compare with, and reports whether it did. served says that the node was let in
 // visitors before: then nodes that only start, and are less than half of all, do not make it doubt.
 func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now time.Time, log *slog.Logger) (is compared, looked bool) {
 	if now.Sub(w.looked) < clockInterval {
@@ -67,6 +67,9 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 			ready = append(ready, offset)
 		}
 		w.tell(p, offset, log)
+	}
+	if len(all) == 0 {
+		return is, false // it stays what it was: nobody can tell
 	}
 	ahead := -middle(all)
 	if served {

@@ -26,6 +26,7 @@ type CoreConfig struct {
 	Self  crdt.Incarnation // required
 	Site  string           // required
 	Name  string           // what operators call it; "": nothing
+	Key   []byte           // of the data directory, see DataDir.Key; nil, for simulations: peers are believed what they say of other starts of this node
 	Named bool             // somebody chose Self.Node: an earlier life may have had it, and lost its disk
 	Rooms []room.Settings  // complete and checked; ids differ
 
@@ -104,6 +105,7 @@ type Core struct {
 	ticked      time.Time
 
 	inquiries inquiries
+	start     starting
 	givers    givers
 	facts     facts
 	deleted   deletedRooms
@@ -167,6 +169,9 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)
 	c.stripes.init()
 	c.lastAsk = noLeaders
+	if cfg.Key != nil {
+		c.start = newStarting(cfg.Key, cfg.Self, c.newVisitor())
+	}
 	c.health.clockOK.Store(true)
 	var err error
 	c.replica, err = replica.New(replica.Config{
@@ -365,6 +370,7 @@ func (c *Core) openRooms(now time.Time) {
 	c.keepRooms(now) // who goes on leaving opens none later, and rooms that rest are left, too
 	c.goOnLeaving(now)
 	c.openedAt = now
+	c.tellStart(now)
 	c.open.Store(true)
 	if c.catalog != nil && !c.leave.on {
 		c.bring(now)

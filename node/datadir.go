@@ -35,6 +35,7 @@ type DataDir struct {
 	self   crdt.Incarnation
 	stored uint64 // the start that opened the store last; 0: none did
 	named  bool   // somebody chose the id
+	key    []byte // see Key
 
 	writing sync.Mutex     // guards mesh, and the identity file
 	mesh    bootstrap.Disk // of which mesh the directory is
@@ -45,6 +46,7 @@ type DataDir struct {
 type identity struct {
 	Node   string `json:"node"`
 	Boot   uint64 `json:"boot"`
+	Key    []byte `json:"key"`
 	Stored uint64 `json:"stored,omitempty"`
 
 	Refused string `json:"refused,omitempty"`
@@ -88,6 +90,10 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 		}
 		return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %s (%w)", path, id.Boot, id.Node, d.refused, ErrCopied)
 	}
+	if len(d.key) == 0 {
+		d.key = make([]byte, 32)
+		rand.Read(d.key) // never fails: crypto/rand ends the process instead
+	}
 	id.Boot++
 	if err := d.writeIdentity(id); err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", path, err)
@@ -104,6 +110,9 @@ func (d *DataDir) Sub(name string) (string, error) {
 	}
 	return filepath.Join(d.root.Name(), name), nil
 }
+
+// Key returns what nobody has who has not this directory, or a copy of it. It is the same at all starts.
+func (d *DataDir) Key() []byte { return d.key }
 
 // Self returns this start of this node.
 func (d *DataDir) Self() crdt.Incarnation { return d.self }
@@ -157,12 +166,12 @@ func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	if d.mesh, err = stored.Mesh.disk(); err != nil {
 		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
 	}
-	d.stored, d.refused = stored.Stored, stored.Refused
+	d.stored, d.refused, d.key = stored.Stored, stored.Refused, stored.Key
 	return crdt.Incarnation{Node: node, Boot: stored.Boot}, nil
 }
 
 func (d *DataDir) writeIdentity(id crdt.Incarnation) error {
-	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Stored: d.stored, Refused: d.refused, Mesh: meshFileOf(d.mesh)})
+	text, err := json.Marshal(identity{Node: id.Node.String(), Boot: id.Boot, Key: d.key, Stored: d.stored, Refused: d.refused, Mesh: meshFileOf(d.mesh)})
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ import (
 //	retired/<room>        the room is gone for good
 //	mesh/<mesh>           its record, once capacity may be minted in it
 //	node/<node>           a node that may own rights, and its site
+//	start/<node>          its newest start; see starting
 //	name/<node>           what its operator calls it
 //	left/<node>           its heir: the node has left
 //	over/<node>           the node has left and says nothing more; only it writes this

@@ -159,6 +159,7 @@ func New(cfg Config) (_ *Node, err error) {
 	n.core, err = NewCore(CoreConfig{
 		Mesh:        cfg.Data.Mesh(),
 		Self:        cfg.Data.Self(),
+		Key:         cfg.Data.Key(),
 		Name:        cfg.Name,
 		Named:       cfg.Data.named,
 		Site:        cfg.Site,
@@ -415,9 +416,7 @@ func (n *Node) compareClocks(mesh Mesh, members []transport.Peer, now time.Time)
 	} else {
 		n.clockOff.Store(nil)
 	}
-	if is.with > 0 || is.right != n.core.health.clockOK.Load() {
-		n.send(mesh, n.core.SetClock(is.right, is.ahead, now))
-	}
+	n.send(mesh, n.core.SetClock(is.right, is.ahead, now))
 }
 
 // watchFacts says, once each, that facts are many and that some had no room.

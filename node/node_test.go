@@ -173,8 +173,19 @@ func TestNodeStopsWhenItIsACopy(t *testing.T) {
 		n, stop := startNode(t, dir, 0, mesh)
 		time.Sleep(time.Second)
 		self := n.core.self
-		double.Store(&transport.Peer{ID: transport.PeerID(self.Node), Boot: self.Boot + 1, Site: "a", State: transport.Alive})
+		later := crdt.Incarnation{Node: self.Node, Boot: self.Boot + 1}
+		double.Store(&transport.Peer{ID: transport.PeerID(self.Node), Boot: later.Boot, Site: "a", State: transport.Alive})
 		n.OnEvent(transport.Event{})
+		time.Sleep(time.Second)
+		if err := n.Ready(); err != nil {
+			t.Errorf("a word on a later start has the node be: %v", err)
+		}
+		says := newStarting(n.cfg.Data.Key(), later, VisitorID{9}).says
+		done := make(chan error, 1)
+		n.orders <- order{do: func(c *Core, now time.Time) error { return c.replica.Set(nodeKey(factStart, self.Node), says, now) }, done: done}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
 		time.Sleep(time.Second) // it stops by itself, not because of stop
 		if err := stop(); err == nil {
 			t.Error("the node went on beside a later start of itself")

@@ -61,7 +61,11 @@ func (c *Core) Conflict() error {
 	if _, dead := c.facts.dead[c.self.Node]; dead {
 		return ErrDeclaredDead
 	}
-	if other, ok := c.replica.Conflict(); ok {
+	if c.start.key != nil {
+		if err := c.laterStart(); err != nil {
+			return err
+		}
+	} else if other, ok := c.replica.Conflict(); ok {
 		return fmt.Errorf("another process runs or ran as this node with boot number %d, this one has %d: %w", other.Boot, c.self.Boot, ErrCopied)
 	}
 	return c.inquiries.found

@@ -32,6 +32,7 @@ type world struct {
 	limits   []limit.Rule // of the configuration of each node
 	remember bool         // nodes keep a history
 	restless bool         // rooms never sleep
+	keys     bool         // data directories have keys
 	clocks   bool         // nodes compare theirs, and refuse what is of a time to come
 
 	more []room.Settings   // further rooms, kept by all
@@ -132,7 +133,12 @@ func (w *world) start(m *machine, s room.Settings) {
 	if w.remember {
 		keep = &history.Config{}
 	}
+	var key []byte
+	if w.keys {
+		key = []byte{m.id[0], 1}
+	}
 	core, err := NewCore(CoreConfig{
+		Key:    key,
 		Limits: w.limits, LimitMemory: 1 << 20,
 		History: keep, Catalog: follow, Self: crdt.Incarnation{Node: m.id, Boot: m.boot}, Site: m.site, Name: m.name, Rooms: rooms,
 		OwnerKey: []byte("key"), Rand: rand.New(rand.NewPCG(uint64(m.id[0]), m.boot)),
@@ -264,7 +270,7 @@ func (w *world) deliver() {
 // receive gives a node a message at once.
 func (w *world) receive(from, to *machine, m Message) {
 	out, err := to.core.Receive(replica.Peer{ID: from.id, Boot: from.boot, Site: from.site, Ready: true}, m.Kind, m.Payload, w.at(to))
-	if err != nil && (!w.clocks || !errors.Is(err, crdt.ErrAhead)) {
+	if err != nil && (!w.clocks || !errors.Is(err, crdt.ErrAhead)) && (!w.keys || !errors.Is(err, replica.ErrForged)) {
 		w.t.Errorf("message of kind %d from %s to %s: %v", m.Kind, from.id, to.id, err)
 	}
 	w.post(to, out)

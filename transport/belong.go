@@ -120,14 +120,18 @@ func closeCode(err error) quic.ApplicationErrorCode {
 	return closeForeign
 }
 
-// otherName handles a peer that has this node's name: who was started later stops.
+// nameSettles is how long after its start a node still stops for another one that has its name. Later it is
+// known by that, and when a process was started is its own word.
+const nameSettles = time.Minute
+
+// otherName handles a peer that has this node's name: who was started later stops, if it is new.
 func (m *Mesh) otherName(conn *quic.Conn, id PeerID, h hello) error {
 	if h.name != m.hello.name {
 		return nil
 	}
 	m.count.refusedPeers.Add(1)
 	addr, _ := addrPortOf(conn.RemoteAddr())
-	if h.before(m.hello) {
+	if h.before(m.hello) && !m.cfg.Known && m.now() < nameSettles {
 		err := fmt.Errorf("%w: %q is node %s at %s, and this node, %s at %s, was started later; give it a --name of its own, or stop the other one first",
 			ErrNameTaken, h.name, id, addr, m.cfg.ID, m.advertise)
 		m.stop(err)

@@ -290,6 +290,13 @@ func rootsFromPEM(caPEM []byte) (*x509.CertPool, error) {
 // ID returns the node that the certificate names.
 func (i *Identity) ID() PeerID { return i.id }
 
+// fromFiles reports whether an operator's authority says who may go by the node's id.
+func (i *Identity) fromFiles() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.make == nil
+}
+
 // Site returns the site that the certificate names.
 func (i *Identity) Site() string { return i.site }
 

@@ -344,3 +344,33 @@ func TestWildcardListen(t *testing.T) {
 		t.Errorf("address: got %v, want %v", p.Addr, a.mesh.Advertised())
 	}
 }
+
+// TestNobodyWithoutTheDirectoryStopsANode: whoever has the secret goes by a node's id, as a start to come or as this one that is
+// older, and by its name. The node goes on, as does the rest of the mesh with it.
+func TestNobodyWithoutTheDirectoryStopsANode(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(lanDelay)
+		c := newCluster(t, w)
+		cfg := c.config(1, 5, 0)
+		cfg.Key = []byte("of the first")
+		n := c.start(cfg)
+		time.Sleep(2 * nameSettles)
+		rogue := newRogue(t, w, 1)
+		as := mustIdentity(t, c.secret, cfg.ID, "site-0", time.Now())
+		for _, boot := range []uint64{5, 6, maxBoot} {
+			h := hello{boot: boot, instance: [16]byte{1}, started: 1, name: cfg.Name}
+			for _, key := range [][]byte{nil, []byte("of another")} {
+				h.proof = h.proofOf(key, cfg.ID)
+				rogue.greeted(n, as, h)
+			}
+		}
+		rogue.greeted(n, mustIdentity(t, c.secret, testID(77), "site-0", time.Now()), hello{boot: 1, started: 1, name: n.mesh.hello.name})
+		time.Sleep(5 * time.Second)
+		select {
+		case err := <-n.done:
+			n.done <- err
+			t.Fatalf("the node stopped: %v", err)
+		default:
+		}
+	})
+}

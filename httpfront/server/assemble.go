@@ -200,10 +200,11 @@ func (s *Server) newMesh(answers calls) (*transport.Mesh, error) {
 	}
 	self := s.dir.Self()
 	t := transport.LAN()
-	t.ID, t.Boot = transport.PeerID(self.Node), self.Boot
+	t.ID, t.Boot, t.Key = transport.PeerID(self.Node), self.Boot, s.dir.Key()
 	t.Name, t.Site = s.cfg.Name, s.cfg.Site
 	t.Mesh, t.OlderMesh = transport.MeshID(s.node.Mesh()), transport.MeshID(s.older)
 	t.Pending = s.node.Mesh().IsZero()
+	t.Known = !t.Pending && self.Boot > 1
 	t.Listen, t.Advertise, t.Seeds = cfg.Listen, cfg.Advertise, cfg.Join
 	var err error
 	if t.DataDir, err = s.dir.Sub("mesh"); err != nil {

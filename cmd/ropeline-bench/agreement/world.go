@@ -293,7 +293,9 @@ func (w *world) tellMembers(m *machine) {
 		}
 	}
 	if w.now >= m.started+backSeen {
-		m.core.SetClock(len(peers) == 0 || !m.wrong(), w.time(m))
+		if len(peers) > 0 { // alone, nobody can tell
+			m.core.SetClock(!m.wrong(), m.ahead, w.time(m))
+		}
 		slices.SortFunc(peers, func(a, b replica.Peer) int { return a.ID.Compare(b.ID) })
 		m.core.SetPeers(peers, w.time(m))
 	}
