@@ -5,7 +5,7 @@ import "encoding/hex"
 // How deletions are forgotten. Every node that exists has them on its disk by then, and all that any node had written
 // before it did: so nothing is under way that would bring what was deleted back, and what comes late is known here, and
 // no news. A node of which nobody knew, and that has slept through the deletion, learns from the first piece it gets
-// that it does not know something which nobody can tell it any more.
+// that it has missed something which no node has any more.
 
 // Settling is what all nodes that exist have on their disks at one time. What All says of a deletion is settled once
 // All has come to what Any was then: until then somebody may not have heard of an older write to the same key.

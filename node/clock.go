@@ -69,7 +69,7 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 		w.tell(p, offset, log)
 	}
 	if len(all) == 0 {
-		return is, false // it stays what it was: nobody can tell
+		return is, false // as it was: there is nothing new to compare with
 	}
 	ahead := -middle(all)
 	if served {

@@ -18,7 +18,7 @@ import (
 // a node starts, and after that operators change it by the API like any other room. What
 // they have changed must not come undone because a node starts again with the file that it
 // had, or because another one's file is older; and who changes the file and starts the node
-// anew means it. So each node remembers what its file said, unit by unit, and takes what
+// again means it. So each node remembers what its file said, unit by unit, and takes what
 // has changed in its own file since.
 //
 // What is deleted stays so at nodes that start with a file that has it, also at one that starts

@@ -293,7 +293,7 @@ func (w *world) tellMembers(m *machine) {
 		}
 	}
 	if w.now >= m.started+backSeen {
-		if len(peers) > 0 { // alone, nobody can tell
+		if len(peers) > 0 { // a node alone has no clock to compare its own with
 			m.core.SetClock(!m.wrong(), m.ahead, w.time(m))
 		}
 		slices.SortFunc(peers, func(a, b replica.Peer) int { return a.ID.Compare(b.ID) })
