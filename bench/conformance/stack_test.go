@@ -140,9 +140,9 @@ type ropeline struct {
 // startNode starts a node with a room for each case, all by themselves: each has its own
 // host.
 func (s *stack) startNode(ctx context.Context, binary string, cases []testCase) {
-	ports := rig.Got(rig.FreePorts(2))
+	verdicts, admin := rig.Got(rig.Free()), rig.Got(rig.Free())
 	var b strings.Builder
-	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", ports[0], ports[1], filepath.Join(s.dir, "node"))
+	fmt.Fprintf(&b, "verdict-listen: %s\nadmin: %s\ntrusted-proxies: [127.0.0.1]\ndata-dir: %q\n", verdicts, admin, filepath.Join(s.dir, "node"))
 	fmt.Fprintf(&b, "proof: true\nenabled-origin-commands: [revoke]\nqueueing-status-code: %d\nnew-users-per-minute: 1000\nrefresh-interval: 1s\ncountry-header: %s\n", roomCode, countryField)
 	fmt.Fprintf(&b, "rate-limits:\n  - {name: limited, expression: 'http.host eq \"limited.example\"', characteristics: [ip.src], period: 1h, requests-per-period: %d, status-code: %d, content: '%s', content-type: application/json}\n", limitRequests, limitCode, limitContent)
 	b.WriteString("rooms:\n")
@@ -154,8 +154,8 @@ func (s *stack) startNode(ctx context.Context, binary string, cases []testCase) 
 	}
 	config := filepath.Join(s.dir, "ropeline.yaml")
 	rig.Must(os.WriteFile(config, []byte(b.String()), 0o600))
-	s.node = &ropeline{rig.Got(rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", config}})), ports[0]}
-	rig.Must(s.node.Await(ctx, "http://"+ports[0]+"/readyz"))
+	s.node = &ropeline{rig.Got(rig.Start(ctx, rig.Command{Name: binary, Args: []string{"run", "--config", config}})), verdicts}
+	rig.Must(s.node.Await(ctx, "http://"+verdicts+"/readyz"))
 }
 
 // roomCode is the status code that all rooms have for their pages: one that most

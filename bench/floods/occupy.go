@@ -81,18 +81,15 @@ var longRequest = sync.OnceValue(func() []byte {
 
 // sendLong sends one body after the other for the API of operators.
 func sendLong(_ context.Context, c net.Conn, _ int) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			if _, err := c.Write(longRequest()); err != nil {
-				return
-			}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for err := error(nil); err == nil; {
+			_, err = c.Write(longRequest())
 		}
-	}()
+	})
 	toEnd(c)
 	c.Close()
-	<-done
+	writing.Wait()
 }
 
 // follow opens a stream, and every other one does not read it.

@@ -67,10 +67,10 @@ func startSubject(ctx context.Context, r *measurement.Run, k kind, conns int) *s
 }
 
 func (s *subject) start(ctx context.Context, binary string, state nodeState, conns int) {
-	ports := rig.Got(rig.FreePorts(3))
-	s.listen, s.admin = ports[0], ports[1]
-	s.site = rig.Got(rig.StartNginx(ctx, rig.OfLoad, filepath.Join(s.dir, "site"), siteAt(ports[2])))
-	rig.Must(s.site.Await(ctx, "http://"+ports[2]+"/"))
+	s.listen, s.admin = rig.Got(rig.Free()), rig.Got(rig.Free())
+	site := rig.Got(rig.Free())
+	s.site = rig.Got(rig.StartNginx(ctx, rig.OfLoad, filepath.Join(s.dir, "site"), siteAt(site)))
+	rig.Must(s.site.Await(ctx, "http://"+site+"/"))
 	places := 1
 	if state.open {
 		places = full
@@ -81,7 +81,7 @@ func (s *subject) start(ctx context.Context, binary string, state nodeState, con
 		rig.Must(os.WriteFile(file, []byte("write 0123456789abcdef0123456789abcdef\n"), 0o600))
 		config += "admin-token-file: " + file + "\n"
 	}
-	s.node = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: s.listen, Admin: s.admin, Site: ports[2], Dir: s.dir, Config: config}))
+	s.node = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: s.listen, Admin: s.admin, Site: site, Dir: s.dir, Config: config}))
 	rig.Must(s.node.Await(ctx, "http://"+s.admin+"/readyz"))
 	rig.Must(s.node.AwaitFunc(ctx, "lets the visitor in", func(ctx context.Context) bool {
 		cookie, err := comeIn(ctx, s.listen)

@@ -110,11 +110,13 @@ func NewLoopback(seed uint64) *Loopback {
 func (n *Loopback) Join(name, site string) (Place, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	ports, err := FreePorts(3)
-	if err != nil {
-		return Place{}, err
+	var p Place
+	var err error
+	for _, at := range []*string{&p.HTTP, &p.Admin, &p.Mesh} {
+		if *at, err = Free(); err != nil {
+			return Place{}, err
+		}
 	}
-	p := Place{HTTP: ports[0], Admin: ports[1], Mesh: ports[2]}
 	if p.Advertise, err = n.proxy.Add(name, p.Mesh); err != nil {
 		return Place{}, err
 	}

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"sync"
 )
@@ -18,55 +17,55 @@ import (
 const (
 	firstPort = 20000
 	lastPort  = 32000
-	tries     = 100
 
-	// Several processes choose at once, and do not hear of each other: so each begins in one part of the range.
-	parts  = 12
-	inPart = (lastPort - firstPort) / parts
+	// Several processes choose at once, and do not hear of each other: so each chooses in blocks that it has taken.
+	// A block is of the process that listens at its first port, until that process ends.
+	inBlock = 50
+	blocks  = (lastPort - firstPort) / inBlock
 )
 
-// handedOut has the addresses that Free has returned: one that is not bound yet is as free
-// as ever.
-var handedOut sync.Map
+// ports are those of this process: the blocks that it has taken, and what is left of the last one.
+var ports struct {
+	sync.Mutex
+	taken     []net.Listener
+	next, end int
+}
 
 // Free returns host:port of 127.0.0.1 that nobody listens at, neither by TCP nor by UDP,
-// and that it has not returned before in this process. It may be called from several
+// and that it has not returned before, in this process or in another one that is there. It may be called from several
 // goroutines.
 func Free() (string, error) {
-	var last error
-	for i := range tries {
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(choose(os.Getpid(), i)))
-		if last = bind(address); last != nil {
-			continue
+	ports.Lock()
+	defer ports.Unlock()
+	for {
+		if ports.next == ports.end {
+			if err := takeBlock(); err != nil {
+				return "", err
+			}
 		}
-		if _, again := handedOut.LoadOrStore(address, true); !again {
+		address := loopback(ports.next)
+		ports.next++
+		if bind(address) == nil {
 			return address, nil
 		}
-		last = fmt.Errorf("%s was returned before", address)
 	}
-	return "", fmt.Errorf("no free port found between %d and %d in %d tries: %w", firstPort, lastPort, tries, last)
 }
 
-// choose returns the port that a process tries next, after so many tries. In the end it may be any, as a process
-// may have used up its part.
-func choose(process, tried int) int {
-	if tried >= tries/2 {
-		return firstPort + rand.IntN(lastPort-firstPort)
-	}
-	return firstPort + process%parts*inPart + rand.IntN(inPart)
-}
-
-// FreePorts is Free for so many.
-func FreePorts(n int) (all []string, err error) {
-	for range n {
-		one, err := Free()
-		if err != nil {
-			return nil, err
+// takeBlock takes a block of ports that no process has.
+func takeBlock() (err error) {
+	for _, n := range rand.Perm(blocks) {
+		first := firstPort + n*inBlock
+		var l net.Listener
+		if l, err = net.Listen("tcp", loopback(first)); err == nil {
+			ports.taken = append(ports.taken, l) // else the collector closes it
+			ports.next, ports.end = first+1, first+inBlock
+			return nil
 		}
-		all = append(all, one)
 	}
-	return all, nil
+	return fmt.Errorf("no free ports between %d and %d: all blocks are taken: %w", firstPort, lastPort, err)
 }
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
 // bind listens at an address, and ends that.
 func bind(address string) error {

@@ -275,13 +275,14 @@ func (g *group) start(ctx context.Context, binary string, size int, site string)
 
 // node starts one of the processes.
 func (g *group) node(ctx context.Context, binary, site string, i int, args ...string) *process {
-	ports, name := rig.Got(rig.FreePorts(3)), fmt.Sprint("node-", i)
+	p := &process{http: rig.Got(rig.Free()), admin: rig.Got(rig.Free()), mesh: rig.Got(rig.Free())}
+	name := fmt.Sprint("node-", i)
 	dir := filepath.Join(g.dir, name)
 	rig.Must(os.Mkdir(dir, 0o700))
-	args = append(args, "--secret-file", filepath.Join(g.dir, "secret.key"), "--log-level", "warn", "--name", name, "--mesh", ports[2])
-	p := rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: ports[0], Admin: ports[1], Site: site, Dir: dir, Config: settings, Args: args}))
-	g.nodes = append(g.nodes, &process{p, ports[0], ports[1], ports[2]})
-	return g.nodes[len(g.nodes)-1]
+	args = append(args, "--secret-file", filepath.Join(g.dir, "secret.key"), "--log-level", "warn", "--name", name, "--mesh", p.mesh)
+	p.Process = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: p.http, Admin: p.admin, Site: site, Dir: dir, Config: settings, Args: args}))
+	g.nodes = append(g.nodes, p)
+	return p
 }
 
 // await waits until a node takes requests and sees that many others.
