@@ -72,7 +72,7 @@ var anyCase = exception{
 // site is a running site, and a node before it.
 type site struct {
 	kind  kind
-	addr  string // of the site itself
+	addr  string // of the site itself; one in this process chooses it when it starts, so that nobody can take it before
 	way   way
 	front string // where visitors connect
 	dir   string
@@ -99,7 +99,9 @@ func startSite(ctx context.Context, k kind, dir string) (s *site, err error) {
 	}
 	s = &site{kind: k, dir: dir, owed: map[string]int{}, said: func() string { return "" }}
 	err = rig.Try(func() {
-		s.addr = rig.Got(rig.Free())
+		if len(k.needs) > 0 {
+			s.addr = rig.Got(rig.Free())
+		}
 		rig.Must(os.CopyFS(dir, rig.Got(fs.Sub(files, "sites"))))
 		s.out = rig.Got(os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
 		in := rig.Got(os.Open(s.logFile()))
@@ -180,8 +182,9 @@ func startNetHTTP(_ context.Context, s *site) (*rig.Process, error) {
 	mux.Handle(protectedHost+protectedPath, serve("tickets"))
 	mux.Handle(protectedHost+protectedPath+"/", serve("tickets"))
 	mux.Handle("/", serve("open"))
-	_, stop, err := rig.Serve(&http.Server{Handler: mux, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}, s.addr)
+	at, stop, err := rig.Serve(&http.Server{Handler: mux, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}, "")
 	if err == nil {
+		s.addr = at
 		s.stop = append(s.stop, func() error { stop(); return nil })
 	}
 	return nil, err
@@ -189,10 +192,11 @@ func startNetHTTP(_ context.Context, s *site) (*rig.Process, error) {
 
 // startFasthttp starts what fasthttp makes of paths and hosts.
 func startFasthttp(_ context.Context, s *site) (*rig.Process, error) {
-	ln, err := net.Listen("tcp", s.addr)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
+	s.addr = ln.Addr().String()
 	serving := &fasthttp.Server{Logger: slog.NewLogLogger(slog.DiscardHandler, 0), CloseOnShutdown: true, Handler: func(ctx *fasthttp.RequestCtx) {
 		host, _, _ := strings.Cut(strings.ToLower(string(ctx.Host())), ":")
 		path, page := string(ctx.Path()), "open"

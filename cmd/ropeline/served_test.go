@@ -17,7 +17,7 @@ import (
 // test ends, and returns once it is ready.
 func serveNode(t *testing.T, name, site string, args ...string) *running {
 	t.Helper()
-	p := &running{t: t, name: name, site: site, args: args, served: true, http: "127.0.0.1:0", admin: "127.0.0.1:0"}
+	p := &running{t: t, name: name, site: site, args: args, served: true, http: freeAddress(t), admin: freeAddress(t)}
 	p.start()
 	p.endWithTest()
 	s := p.runner.(*inProcess)
@@ -40,8 +40,7 @@ type inProcess struct {
 	log    lockedBuffer
 }
 
-// serve makes the node and has it run. Addresses that were left open are known then, and are
-// the same after another start.
+// serve makes the node and has it run.
 func (p *running) serve(args []string) {
 	p.t.Helper()
 	cfg := defaultConfig()
@@ -61,8 +60,7 @@ func (p *running) serve(args []string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	at := s.Addresses()
-	p.runner, p.http, p.admin = s, at.Visitors, at.Admin
+	p.runner = s
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancel(context.WithoutCancel(p.t.Context()))
 	go func() {

@@ -133,8 +133,11 @@ func answers(ctx context.Context, url string, ended <-chan error) error {
 	}
 }
 
-// freeAddress returns one at which nobody listens. Its port is none that the system hands out by itself, and none
-// that tests of nodes choose, as these may run beside.
+// handedOut has the addresses that freeAddress has returned: one that is not bound yet is as free as ever.
+var handedOut sync.Map
+
+// freeAddress returns one at which nobody listens, and that it has not returned before. Its port is none that the
+// system hands out by itself, and none that tests of nodes choose, as these may run beside.
 func freeAddress(t *testing.T, network string) string {
 	t.Helper()
 	for range 100 {
@@ -148,7 +151,9 @@ func freeAddress(t *testing.T, network string) string {
 		}
 		if err == nil {
 			taken.Close()
-			return address
+			if _, again := handedOut.LoadOrStore(address, true); !again {
+				return address
+			}
 		}
 	}
 	t.Fatal("no free port found")

@@ -57,7 +57,7 @@ func TestABudgetLosesNothing(t *testing.T) {
 	const conns = 4
 	budget := NewBudget(conns)
 	var groups []*Group
-	for _, at := range []string{serve(t).URL, serve(t).URL, closedAddress()} {
+	for _, at := range []string{serve(t).URL, serve(t).URL, nowhere} {
 		g, _ := open(t, Config{Origins: parsed(at), Budget: budget})
 		groups = append(groups, g)
 	}

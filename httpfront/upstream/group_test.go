@@ -70,12 +70,8 @@ func serve(t testing.TB) *server {
 	return s
 }
 
-// closedAddress is where nobody listens.
-func closedAddress() string {
-	l := must(net.Listen("tcp", "127.0.0.1:0"))
-	defer l.Close()
-	return "http://" + l.Addr().String()
-}
+// nowhere is where nobody listens: no system gives that port to anybody.
+const nowhere = "http://127.0.0.1:1"
 
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
@@ -118,7 +114,7 @@ func goes(t *testing.T, g *Group, tried *Tried, to string) {
 }
 
 func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
-	alive, dead := serve(t), closedAddress()
+	alive, dead := serve(t), nowhere
 	g, log := open(t, Config{Name: "shop", Origins: parsed(dead+" weight=5", alive.URL), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
 	for failures := 0; failures < 3; {
 		var tried Tried
@@ -154,7 +150,7 @@ func TestRequestsGoToAnotherOriginAndTheDeadOneIsLeftAlone(t *testing.T) {
 
 // TestTheOnlyOriginIsOut: nobody is told that others get its requests.
 func TestTheOnlyOriginIsOut(t *testing.T) {
-	g, log := open(t, Config{Origins: parsed(closedAddress()), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
+	g, log := open(t, Config{Origins: parsed(nowhere), Passive: Passive{Ejection: time.Hour, EjectionMax: time.Hour}})
 	for range 3 {
 		if _, err := ask(g, new(Tried)); err == nil {
 			t.Fatal("an origin that is not there answers")
