@@ -146,7 +146,8 @@ signals-check: #+ alert rules and dashboard, by Prometheus' own parser and promt
 	cd deploy/signals && $(GO) vet ./... && $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: sdk-check
-sdk-check: #+ the published SDKs against the admin API: in memory, and of three nodes in turn; ROPELINE_SDK_URLS and _TOKEN name others (about a minute)
+sdk-check: #+ the published SDKs against the admin API: in memory, and of three nodes in turn; ROPELINE_SDK_URLS and _TOKEN name others (about a minute; that of npm takes node and npm)
+	if command -v npm >/dev/null; then cd httpfront/operator/admin/sdk/npm && npm ci --ignore-scripts --no-audit --no-fund; fi
 	cd httpfront/operator/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 -vet=off ./...
 	$(GO) test -count=1 -vet=off -run TestPublishedSDKsAgainstAMesh ./cmd/ropeline
 

@@ -9,7 +9,8 @@ import (
 )
 
 // TestPublishedSDKsAgainstAMesh has the SDKs of the dialect do all that they know of rooms
-// with three nodes in two sites, each call to another one. They are in a module of their own.
+// with three nodes in two sites, each call to another one. They are in a module of their own;
+// that of npm is left out until make sdk-check has installed it.
 func TestPublishedSDKsAgainstAMesh(t *testing.T) {
 	inTestAll(t)
 	t.Parallel()

@@ -1,5 +1,5 @@
 // Package sdk has no code: its tests run the published SDKs of a hosted waiting room, the
-// line v0 and the newest one, against the admin API. It is a module of its own, so that
+// lines v0 and v7 for Go and the package of npm, against the admin API. It is a module of its own, so that
 // nobody who builds ropeline needs them.
 //
 // They ask three servers with one mesh in memory, each call another one. Given the addresses

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,14 +36,13 @@ type nodes struct {
 	http http.RoundTripper
 	api  *admin.API // of the server in memory; nil: the nodes are real
 
-	mu    sync.Mutex // guards the following
-	turn  int
-	asked map[string]bool // ids of operations
+	turn  atomic.Int32
+	asked sync.Map // ids of operations of that server
 }
 
 // meet returns the nodes that the environment names, or a server with a mesh in memory.
 func meet(t *testing.T, zone string) *nodes {
-	n := &nodes{T: t, token: "secret", zone: fmt.Sprintf("%s-%x", zone, time.Now().UnixNano()), http: http.DefaultTransport, asked: map[string]bool{}}
+	n := &nodes{T: t, token: "secret", zone: fmt.Sprintf("%s-%x", zone, time.Now().UnixNano()), http: http.DefaultTransport}
 	given := os.Getenv("ROPELINE_SDK_URLS")
 	if given == "" {
 		given = n.serve()
@@ -76,6 +76,9 @@ func (n *nodes) serve() string {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
+		if route, ok := n.api.Route(r.Method, r.URL.EscapedPath()); ok {
+			n.asked.Store(route.ID, true)
+		}
 		resp := n.api.Do(r.Context(), admin.Request{
 			Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.Query(), ContentType: r.Header.Get("Content-Type"), Body: body, Origin: "http://" + r.Host,
 		})
@@ -99,7 +102,7 @@ func (n *nodes) wantAll(but ...string) {
 		return
 	}
 	for _, r := range n.api.Routes() {
-		if strings.HasPrefix(r.Path, "/client/v4/") && !n.asked[r.ID] && !slices.Contains(but, r.ID) {
+		if _, asked := n.asked.Load(r.ID); strings.HasPrefix(r.Path, "/client/v4/") && !asked && !slices.Contains(but, r.ID) {
 			n.Errorf("%s %s was never asked for", r.Method, r.Path)
 		}
 	}
@@ -108,7 +111,7 @@ func (n *nodes) wantAll(but ...string) {
 // RoundTrip implements http.RoundTripper: it sends a request to the next node. What was
 // written is at all nodes before the next call, or the answer says so.
 func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
-	u := n.next(r)
+	u := n.urls[int(n.turn.Add(1))%len(n.urls)]
 	r = r.Clone(r.Context())
 	r.URL.Scheme, r.URL.Host, r.Host = u.Scheme, u.Host, u.Host
 	resp, err := n.http.RoundTrip(r)
@@ -116,19 +119,6 @@ func (n *nodes) RoundTrip(r *http.Request) (*http.Response, error) {
 		n.Errorf("%s %s is answered as not yet at %s, and all nodes run", r.Method, r.URL, resp.Header.Get("Ropeline-Not-Yet-At"))
 	}
 	return resp, err
-}
-
-// next returns the node that a request goes to.
-func (n *nodes) next(r *http.Request) *url.URL {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.api != nil {
-		if route, ok := n.api.Route(r.Method, r.URL.EscapedPath()); ok {
-			n.asked[route.ID] = true
-		}
-	}
-	n.turn++
-	return n.urls[n.turn%len(n.urls)]
 }
 
 func (n *nodes) client() *http.Client { return &http.Client{Transport: n} }
