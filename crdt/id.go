@@ -11,6 +11,9 @@ import (
 // the zero value names no node.
 type NodeID [16]byte
 
+// nobody is no node. In an LWW it stands for all writers that were dropped; see DropWriter.
+var nobody NodeID
+
 // RoomID names one room. A room that is deleted and made again has a new id.
 // The zero value names no room.
 type RoomID [16]byte

@@ -67,7 +67,8 @@ type LWW struct {
 }
 
 type lwwEntry struct {
-	stamp Stamp
+	stamp Stamp // of who tells of it
+	first Stamp // of who wrote it, if that is another node; see Adopt
 	value string
 	gone  bool // deleted
 
@@ -75,8 +76,21 @@ type lwwEntry struct {
 }
 
 // entryOf returns what a write leaves behind; a nil value deletes. It copies the value.
-func entryOf(stamp Stamp, value []byte) lwwEntry {
-	return lwwEntry{stamp: stamp, value: string(value), gone: value == nil}
+func entryOf(stamp Stamp, w Write) lwwEntry {
+	return lwwEntry{stamp: stamp, first: w.First, value: string(w.Value), gone: w.Value == nil}
+}
+
+// write is entryOf the other way round.
+func (e *lwwEntry) write(key string) Write {
+	return Write{Key: key, At: e.stamp.packed(), First: e.first, Value: e.bytes()}
+}
+
+// written returns the stamp of the write itself, whoever tells of it.
+func (e *lwwEntry) written() Stamp {
+	if e.first.IsZero() {
+		return e.stamp
+	}
+	return e.first
 }
 
 // bytes returns a copy of the value; nil: deleted.
@@ -112,6 +126,7 @@ type LWWPiece struct {
 type Write struct {
 	Key   string
 	At    uint64 // packed stamp
+	First Stamp  // of the write, if another node tells of it than made it; see LWW.Adopt
 	Value []byte
 }
 
@@ -137,7 +152,7 @@ func (m *LWW) SetAll(writes []Write, as Weight, next func() Stamp) error {
 	}
 	for _, w := range writes {
 		at := next()
-		m.put(w.Key, entryOf(at, w.Value))
+		m.put(w.Key, entryOf(at, Write{Value: w.Value}))
 		m.learn(at.Node, at.packed())
 		m.changes++
 	}
@@ -149,7 +164,7 @@ func (m *LWW) SetAll(writes []Write, as Weight, next func() Stamp) error {
 // what this replica has heard: of two that succeed at once at different nodes,
 // the later one stays.
 func (m *LWW) CompareAndSet(key string, value []byte, was, at Stamp) error {
-	if e, _ := m.entries.get(key); e.stamp != was {
+	if e, _ := m.entries.get(key); e.written() != was {
 		return fmt.Errorf("set %q: %w", key, ErrConflict)
 	}
 	return m.Set(key, value, at)
@@ -162,7 +177,7 @@ func (m *LWW) Get(key string) (value []byte, at Stamp, ok bool) {
 	if !known {
 		return nil, Stamp{}, false
 	}
-	return e.bytes(), e.stamp, !e.gone
+	return e.bytes(), e.written(), !e.gone
 }
 
 // Keys yields the keys that have a value, in no order.
@@ -181,7 +196,7 @@ func (m *LWW) Keys() iter.Seq[string] {
 func (m *LWW) Stamps() iter.Seq2[string, Stamp] {
 	return func(yield func(string, Stamp) bool) {
 		for key, e := range m.entries.all() {
-			if !e.gone && !yield(key, e.stamp) {
+			if !e.gone && !yield(key, e.written()) {
 				return
 			}
 		}
@@ -346,8 +361,8 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	}
 	upTo := m.KnownOf(writer)
 	for k, c := range m.entries.newer(writer, from) {
-		if e := m.entries.entry(c); c.at <= upTo {
-			p.Writes = append(p.Writes, Write{m.entries.key(k), c.at, e.bytes()})
+		if e := m.entries.entry(k, c); c.at <= upTo {
+			p.Writes = append(p.Writes, e.write(m.entries.key(k)))
 		}
 	}
 	for key, all := range m.beneath {
@@ -356,7 +371,7 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 			continue
 		}
 		if e := all[i]; e.stamp.Node == writer && e.stamp.packed() > from && e.stamp.packed() <= upTo {
-			p.Writes = append(p.Writes, Write{key, e.stamp.packed(), e.bytes()})
+			p.Writes = append(p.Writes, e.write(key))
 		}
 	}
 	slices.SortFunc(p.Writes, compareWrites)
@@ -388,7 +403,7 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 	}
 	for _, w := range p.Writes {
 		if !m.hasForgotten(w, p.Writer) {
-			m.put(w.Key, entryOf(unpack(w.At, p.Writer), w.Value))
+			m.put(w.Key, entryOf(unpack(w.At, p.Writer), w))
 		}
 	}
 	m.forgetUpTo(p.Writer, p.Forgot)
@@ -452,11 +467,11 @@ func (m *LWW) fitsOwn(writes []Write, as Weight) bool {
 }
 
 func (p LWWPiece) check() error {
-	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 {
+	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 || p.Writer == nobody && len(p.Writes) > 0 {
 		return fmt.Errorf("writer %s: writes %d to %d: %w", p.Writer, p.From, p.To, ErrHostile)
 	}
 	for _, w := range p.Writes {
-		if w.At <= p.From || w.At > p.To || len(w.Key) > maxKey || len(w.Value) > MaxValue {
+		if w.At <= p.From || w.At > p.To || w.First.packed() > w.At || len(w.Key) > maxKey || len(w.Value) > MaxValue {
 			return fmt.Errorf("writer %s: write %d of %d bytes: %w", p.Writer, w.At, len(w.Value), ErrHostile)
 		}
 	}
@@ -495,8 +510,8 @@ func (p *LWWPiece) absorb(o LWWPiece) {
 	p.To, p.Forgot = max(p.To, o.To), max(p.Forgot, o.Forgot)
 }
 
-// put keeps the later write. Two values under one stamp cannot come from honest
-// writers; the larger one stays, so that all replicas still agree.
+// put keeps the later write, as told by who tells of it last. Two values under one stamp cannot
+// come from honest writers; the larger one stays, so that all replicas still agree.
 func (m *LWW) put(key string, e lwwEntry) {
 	old, ok := m.entries.get(key)
 	if ok && !e.wins(old) {
@@ -536,7 +551,7 @@ func (m *LWW) cover(key string, e, by lwwEntry) {
 
 // wins reports whether e is the one that stays of two writes to a key.
 func (e lwwEntry) wins(o lwwEntry) bool {
-	return cmp.Or(e.stamp.Compare(o.stamp), cmp.Compare(e.value, o.value), presence(e)-presence(o)) > 0
+	return cmp.Or(e.written().Compare(o.written()), cmp.Compare(e.value, o.value), presence(e)-presence(o), e.stamp.Compare(o.stamp)) > 0
 }
 
 func presence(e lwwEntry) int {

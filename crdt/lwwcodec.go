@@ -92,29 +92,49 @@ func DecodeLWWDelta(data []byte) (LWWDelta, error) {
 }
 
 // A deletion has no value, and an empty value is one: they differ by an array
-// of no or of one string.
+// of no or of one string. In front of it is the first stamp, if there is one.
 func (wr Write) encode(w *writer) {
 	w.text(wr.Key)
 	w.uint(wr.At)
-	if wr.Value == nil {
-		w.array(0)
-		return
+	n := 0
+	if wr.Value != nil {
+		n++
 	}
-	w.array(1)
-	w.bytes(wr.Value)
+	if !wr.First.IsZero() {
+		n += 2
+	}
+	w.array(n)
+	if !wr.First.IsZero() {
+		w.uint(wr.First.packed())
+		w.bytes(wr.First.Node[:])
+	}
+	if wr.Value != nil {
+		w.bytes(wr.Value)
+	}
 }
 
-func (wr Write) size() int { return bytesSize(len(wr.Key)) + 9 + 1 + bytesSize(len(wr.Value)) }
+func (wr Write) size() int {
+	n := bytesSize(len(wr.Key)) + 9 + 1 + bytesSize(len(wr.Value))
+	if !wr.First.IsZero() {
+		n += 9 + idSize
+	}
+	return n
+}
 
 func decodeWrite(r *reader) (wr Write) {
 	wr.Key = r.text(maxKey)
 	wr.At = r.uint(math.MaxInt64)
-	switch n := r.array(1); n {
-	case 0:
-	case 1:
-		wr.Value = r.bytes(MaxValue)
-	default:
+	n := r.array(1)
+	if n > 3 {
 		r.fail("%d values", n)
+	}
+	if n >= 2 {
+		at := r.uint(math.MaxInt64)
+		r.id((*[16]byte)(&wr.First.Node))
+		wr.First = unpack(at, wr.First.Node)
+	}
+	if n%2 == 1 {
+		wr.Value = r.bytes(MaxValue)
 	}
 	return wr
 }

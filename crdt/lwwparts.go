@@ -36,17 +36,15 @@ const MaxParts = maxLWWEntries + 2*maxWriters
 func (m *LWW) Parts(since uint64) []Part {
 	var out []Part
 	for k, c := range m.entries.since(since) {
-		key, e := m.entries.key(k), m.entries.entry(c)
+		key, e := m.entries.key(k), m.entries.entry(k, c)
 		w := newWriter(nil)
 		w.bytes(e.stamp.Node[:])
-		Write{key, c.at, e.bytes()}.encode(w)
+		e.write(key).encode(w)
 		out = append(out, Part{partWrite + key, w.must()})
 	}
 	for writer, change := range m.learned {
 		if change > since {
-			w := newWriter(nil)
-			w.uint(m.known[writer])
-			out = append(out, Part{PartOfWriter(writer), w.must()})
+			out = append(out, m.partKnown(writer))
 		}
 	}
 	for writer, h := range m.forgot {
@@ -57,6 +55,12 @@ func (m *LWW) Parts(since uint64) []Part {
 	// By name, but for what is known: that comes last, though its names come first.
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Or(-cmp.Compare(a.Name[0], b.Name[0]), cmp.Compare(a.Name, b.Name)) })
 	return out
+}
+
+func (m *LWW) partKnown(writer NodeID) Part {
+	w := newWriter(nil)
+	w.uint(m.known[writer])
+	return Part{PartOfWriter(writer), w.must()}
 }
 
 // PartOfWriter returns the name of the part that says what is known of a node's writes.
@@ -107,6 +111,6 @@ func (m *LWW) SetPart(p Part) error {
 	if p.Name != partWrite+wr.Key {
 		return fmt.Errorf("part %q of key %q: %w", p.Name, wr.Key, ErrHostile)
 	}
-	m.put(wr.Key, entryOf(unpack(wr.At, writer), wr.Value))
+	m.put(wr.Key, entryOf(unpack(wr.At, writer), wr))
 	return nil
 }

@@ -21,7 +21,9 @@ type lwwTable struct {
 	uses    []uint32 // of each form: how many keys have it
 	unused  []uint32 // forms that none has
 	writers []lwwWriter
-	writer  map[NodeID]uint32
+	writer  map[NodeID]uint32 // those that have an entry
+	idle    []uint32          // places in writers of no one
+	firsts  map[lwwKey]Stamp  // of entries with first
 	ids     packed.Table[lwwID, uint32] // the first entry of each chain of one id
 	shared  *[sharedValues]string       // values that were put lately, by hash
 }
@@ -29,7 +31,7 @@ type lwwTable struct {
 // lwwWriter is one node that writes.
 type lwwWriter struct {
 	node   NodeID
-	newest uint32 // the entry of it that came last; 0: it has none
+	newest uint32 // the entry of it that came last
 	top    uint64 // no write of it has a later packed stamp
 
 	// Writes with later stamps than this came in the order of their stamps: nearly all do.
@@ -61,15 +63,18 @@ type keyForm struct {
 type lwwCell struct {
 	at, change   uint64
 	value        string
-	writer       uint32 // its index, and whether the key was deleted: goneBit
+	writer       uint32 // its index, and whether the key was deleted (goneBit) and the entry has a first stamp (firstBit)
 	older, newer uint32 // what came before and after it of the same writer
 	sibling      uint32 // the next of the same id
 }
 
-const goneBit = 1 << 31
+const (
+	goneBit  = 1 << 31
+	firstBit = 1 << 30
+)
 
 func (c *lwwCell) gone() bool    { return c.writer&goneBit != 0 }
-func (c *lwwCell) index() uint32 { return c.writer &^ goneBit }
+func (c *lwwCell) index() uint32 { return c.writer &^ (goneBit | firstBit) }
 
 // sharedValues is how many values are looked at for one that is the same. Rooms have most of
 // their settings in common with others, and these come one after the other.
@@ -117,15 +122,20 @@ func (t *lwwTable) get(key string) (e lwwEntry, known bool) {
 	if !ok {
 		return e, false
 	}
-	c := t.entries.Find(lwwKey{id, form})
+	k := lwwKey{id, form}
+	c := t.entries.Find(k)
 	if c == nil {
 		return e, false
 	}
-	return t.entry(c), true
+	return t.entry(k, c), true
 }
 
-func (t *lwwTable) entry(c *lwwCell) lwwEntry {
-	return lwwEntry{unpack(c.at, t.writers[c.index()].node), c.value, c.gone(), c.change}
+func (t *lwwTable) entry(k lwwKey, c *lwwCell) lwwEntry {
+	e := lwwEntry{stamp: unpack(c.at, t.writers[c.index()].node), value: c.value, gone: c.gone(), change: c.change}
+	if c.writer&firstBit != 0 {
+		e.first = t.firsts[k]
+	}
+	return e
 }
 
 // put has an entry be what is held of a key.
@@ -144,19 +154,11 @@ func (t *lwwTable) put(key string, e lwwEntry) {
 		}
 		t.forms[form], t.formOf[f] = f, form
 	}
-	writer, ok := t.writer[e.stamp.Node]
-	if !ok {
-		if t.writer == nil {
-			t.writer = map[NodeID]uint32{}
-		}
-		writer = uint32(len(t.writers))
-		t.writers, t.writer[e.stamp.Node] = append(t.writers, lwwWriter{node: e.stamp.Node}), writer
-	}
 	k, before := lwwKey{id, form}, t.entries.Len()
 	n := t.entries.AddNumber(k)
 	_, c := t.entries.At(n)
 	if t.entries.Len() == before {
-		t.unchain(c)
+		t.unchain(k, c)
 	} else {
 		t.uses[form]++
 		if !f.plain {
@@ -164,11 +166,42 @@ func (t *lwwTable) put(key string, e lwwEntry) {
 			c.sibling, *first = *first, n
 		}
 	}
-	*c = lwwCell{at: e.stamp.packed(), change: e.change, value: t.share(e.value), writer: writer, sibling: c.sibling}
+	*c = lwwCell{at: e.stamp.packed(), change: e.change, value: t.share(e.value), writer: t.place(e.stamp.Node), sibling: c.sibling}
 	if e.gone {
 		c.writer |= goneBit
 	}
+	if !e.first.IsZero() {
+		c.writer |= firstBit
+		if t.firsts == nil {
+			t.firsts = map[lwwKey]Stamp{}
+		}
+		t.firsts[k] = e.first
+	}
 	t.chain(n, c)
+}
+
+// place returns the index of a writer.
+func (t *lwwTable) place(node NodeID) uint32 {
+	if i, ok := t.writer[node]; ok {
+		return i
+	}
+	if t.writer == nil {
+		t.writer = map[NodeID]uint32{}
+	}
+	i := uint32(len(t.writers))
+	if last := len(t.idle) - 1; last >= 0 {
+		i, t.idle = t.idle[last], t.idle[:last]
+	} else {
+		t.writers = append(t.writers, lwwWriter{})
+	}
+	t.writers[i], t.writer[node] = lwwWriter{node: node}, i
+	return i
+}
+
+// writes reports whether there is an entry of a writer.
+func (t *lwwTable) writes(node NodeID) bool {
+	_, ok := t.writer[node]
+	return ok
 }
 
 // remove forgets what is held of a key.
@@ -184,7 +217,7 @@ func (t *lwwTable) remove(key string) {
 		return
 	}
 	_, c := t.entries.At(n)
-	t.unchain(c)
+	t.unchain(k, c)
 	if !f.plain {
 		at := t.ids.Find(id)
 		for *at != n {
@@ -217,9 +250,16 @@ func (t *lwwTable) chain(n uint32, c *lwwCell) {
 }
 
 // unchain takes an entry out of those of its writer.
-func (t *lwwTable) unchain(c *lwwCell) {
+func (t *lwwTable) unchain(k lwwKey, c *lwwCell) {
+	if c.writer&firstBit != 0 {
+		delete(t.firsts, k)
+	}
 	if c.newer == 0 {
-		t.writers[c.index()].newest = c.older
+		i := c.index()
+		if t.writers[i].newest = c.older; c.older == 0 {
+			delete(t.writer, t.writers[i].node)
+			t.writers[i], t.idle = lwwWriter{}, append(t.idle, i)
+		}
 	} else {
 		_, after := t.entries.At(c.newer)
 		after.older = c.older
@@ -305,7 +345,7 @@ func (t *lwwTable) share(value string) string {
 func (t *lwwTable) all() iter.Seq2[string, lwwEntry] {
 	return func(yield func(string, lwwEntry) bool) {
 		for k, c := range t.entries.All() {
-			if !yield(t.key(k), t.entry(c)) {
+			if !yield(t.key(k), t.entry(k, c)) {
 				return
 			}
 		}

@@ -59,6 +59,9 @@ func TestWhatIsNewIsFound(t *testing.T) {
 		node := func() NodeID { return NodeID{byte(rng.IntN(4))} }
 		for i := range uint64(400) {
 			e := lwwEntry{stamp: unpack(1000+i, node()), change: i / 3, gone: rng.IntN(5) == 0}
+			if rng.IntN(4) == 0 {
+				e.first = unpack(1+rng.Uint64N(1000), node())
+			}
 			if rng.IntN(5) == 0 && seed%2 == 1 {
 				e.stamp = unpack(1+rng.Uint64N(1000+i), e.stamp.Node)
 			}
@@ -86,8 +89,8 @@ func TestWhatIsNewIsFound(t *testing.T) {
 				var got []string
 				for k, cell := range c.got {
 					got = append(got, is.key(k))
-					if e, _ := is.get(is.key(k)); e != is.entry(cell) {
-						t.Fatalf("seed %d, put %d, %s: %q is %v, want %v", seed, i, name, is.key(k), is.entry(cell), e)
+					if e, _ := is.get(is.key(k)); e != is.entry(k, cell) {
+						t.Fatalf("seed %d, put %d, %s: %q is %v, want %v", seed, i, name, is.key(k), is.entry(k, cell), e)
 					}
 				}
 				slices.Sort(got)

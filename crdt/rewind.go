@@ -52,7 +52,9 @@ func (m *LWW) Rewind(self NodeID, last, now time.Time) (kept LWWDigest) {
 				to = max(to, w.At-min(w.At, back))
 			}
 			e, _ := m.entries.get(w.Key)
-			e.stamp, e.change = unpack(to, writer), m.changes+1
+			if e.stamp, e.change = unpack(to, writer), m.changes+1; e.first.packed() > to {
+				e.first = Stamp{}
+			}
 			m.entries.put(w.Key, e)
 		}
 		m.entries.reorder(writer, to)

@@ -35,6 +35,7 @@ type forgetting struct {
 	next    time.Time
 	seen    []seenSettling // oldest first
 	settled crdt.LWWDigest // deletions up to here may be forgotten, and some are left; nil: none is
+	writers writers
 }
 
 // seenSettling is what was on all disks at a time.
@@ -51,9 +52,14 @@ func (c *Core) forgetDeleted(now time.Time) {
 	}
 	f.next = now.Add(forgetPause)
 	if now.Sub(f.looked) >= surveyEvery || now.Before(f.looked) {
+		if now.Sub(f.looked) > 2*surveyEvery {
+			f.seen = nil // this node was stopped: it has yet to read what came before
+		}
 		f.looked = now
+		c.lookForWriters(now)
 		c.lookForSettled(now)
 	}
+	c.adoptSome(now)
 	if f.settled != nil {
 		parts := c.replica.Forget(f.settled, forgetMost)
 		if c.storing.forgotten = append(c.storing.forgotten, parts...); len(parts) == 0 {

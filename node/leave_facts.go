@@ -26,7 +26,7 @@ func (c *Core) askKeepers(now time.Time) []Message {
 		return nil
 	}
 	l.asked = now
-	payload := encodeKnown(c.facts.replica.MapDigest(), c.self.Node)
+	payload := encodeKnown(c.tellable(), c.self.Node)
 	var out []Message
 	for i := range c.peers {
 		p := c.peers[(i+l.turn)%len(c.peers)]
@@ -36,6 +36,20 @@ func (c *Core) askKeepers(now time.Time) []Message {
 	}
 	l.turn++
 	return out
+}
+
+// tellable returns up to where this node knows the writers of which something is left to be told, and
+// itself: of others nobody has to know.
+func (c *Core) tellable() crdt.LWWDigest {
+	all := c.facts.replica.MapDigest()
+	known := crdt.LWWDigest{}
+	for writer := range c.facts.replica.Tellers() {
+		known[writer] = all[writer]
+	}
+	if n := all[c.self.Node]; n > 0 {
+		known[c.self.Node] = n
+	}
+	return known
 }
 
 // takeKnown answers a node that leaves if all that it knows is known here, and on disk.

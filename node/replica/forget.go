@@ -35,5 +35,9 @@ func (r *Replica) Forgotten() bool { return r.forgotten }
 // noteForgotten looks whether a piece says so.
 func (r *Replica) noteForgotten(p crdt.LWWPiece, now time.Time) {
 	young := !r.wrote && (r.fill.since.IsZero() || now.Sub(r.fill.since) < joins)
-	r.forgotten = r.forgotten || !young && p.Forgot > r.lww.NewestOf(p.Writer)
+	heard := r.lww.NewestOf(p.Writer)
+	if p.Writer == (crdt.NodeID{}) { // which stands for writers that were dropped
+		heard = max(heard, r.slept)
+	}
+	r.forgotten = r.forgotten || !young && p.Forgot > heard
 }

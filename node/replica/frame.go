@@ -9,7 +9,7 @@ import (
 )
 
 // frameVersion is the first byte of every message.
-const frameVersion = 2
+const frameVersion = 3
 
 type frameType byte
 

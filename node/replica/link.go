@@ -36,7 +36,7 @@ type link struct {
 	// What was received since the last push, to be acknowledged with it.
 	oweRows bool
 	oweSums map[string]struct{}
-	oweLWW  map[crdt.NodeID]struct{}
+	oweLWW  map[crdt.NodeID]uint64 // up to where nothing is wanted of a writer
 }
 
 func newLink(p Peer) *link {

@@ -22,6 +22,7 @@ const (
 	refusedLive      = "live_owner"      // the owner speaks for itself
 	refusedRow       = "foreign_row"     // of another site, or of a start that was not announced
 	refusedSummary   = "foreign_summary" // of a site that the sender is not of
+	refusedStranger  = "stranger"        // of a writer that is no member, beside too many others
 )
 
 // Receive takes in one message from an authenticated peer and returns what is
@@ -109,11 +110,7 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 		}
 	}
 	for _, p := range f.lww.Pieces {
-		if f.kind != tell { // which is acknowledged once it is on disk
-			put(&l.oweLWW, p.Writer, struct{}{})
-		}
-		r.noteForgotten(p, now)
-		if note(r.applied(r.lww.Apply(p, &r.hlc, now))) {
+		if note(r.takeMap(l, f.kind, p, now)) {
 			l.lww.has(p.Writer, p.To)
 		}
 	}

@@ -92,8 +92,9 @@ type Replica struct {
 	lww  crdt.LWW
 	hlc  crdt.Clock
 
-	wrote     bool // this node had written into lww before it started
-	forgotten bool // see Forgotten
+	wrote     bool   // this node had written into lww before it started
+	forgotten bool   // see Forgotten
+	slept     uint64 // up to which packed stamp this node had heard of others when it started
 
 	opened bool // our row exists
 	right  bool // the clock was found right since the start, and what we hold is of no time to come

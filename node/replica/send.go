@@ -131,8 +131,8 @@ func (r *Replica) acknowledge(f *frame, l *link) {
 	}
 	if len(l.oweLWW) > 0 {
 		f.haveLWW = make(crdt.LWWDigest)
-		for writer := range l.oweLWW {
-			f.haveLWW[writer] = r.lww.KnownOf(writer)
+		for writer, told := range l.oweLWW {
+			f.haveLWW[writer] = max(told, r.lww.KnownOf(writer))
 		}
 		clear(l.oweLWW)
 	}

@@ -85,7 +85,9 @@ func (r *Replica) Unkept() crdt.LWWDigest {
 func (r *Replica) Keep(more crdt.LWWDigest) {
 	s := &r.spread
 	for writer, n := range more {
-		put(&s.kept, writer, max(n, s.kept[writer]))
+		if r.lww.NewestOf(writer) > 0 { // it was not dropped meanwhile
+			put(&s.kept, writer, max(n, s.kept[writer]))
+		}
 	}
 	r.lww.Withhold(r.cfg.Self.Node, s.kept[r.cfg.Self.Node])
 }
