@@ -76,6 +76,9 @@ const unfitAfter = 2 * time.Second
 
 // noteUnfit keeps in mind, for whoever asks, whose state this node waits for.
 func (n *Node) noteUnfit(since time.Duration) {
+	if n.clockOff.Load() != nil {
+		return // of which the log says more
+	}
 	who := "no other node is in reach"
 	if from := n.core.replica.FillsFrom(); len(from) > 0 {
 		who = "from " + strings.Join(n.namesOf(from), ", ")

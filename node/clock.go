@@ -47,6 +47,8 @@ type compared struct {
 	right bool
 	with  int           // so many peers
 	ahead time.Duration // of the middle of them
+
+	outvoted bool // it is not right, and more than half of all nodes agree on the time
 }
 
 // look compares once a second if there is a peer to compare with, and reports whether it did. served says that the node was let in
@@ -74,7 +76,7 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 	ahead := -middle(all)
 	if served {
 		ahead = -middle(ready)
-		if of := -middle(append(all, 0)); ahead == 0 || of.Abs() > ahead.Abs() {
+		if of := -middle(slices.Concat(all, []time.Duration{0})); ahead == 0 || of.Abs() > ahead.Abs() {
 			ahead = of
 		}
 	}
@@ -83,9 +85,10 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 		limit = fineOffset
 	}
 	is = compared{right: ahead.Abs() <= limit, with: len(all), ahead: ahead}
+	is.outvoted = !is.right && agree(all, -ahead)*2 > len(all)+1
 	switch {
 	case !w.off && !is.right:
-		log.Error("this node's clock differs from those of its peers: it gives no tickets and takes no changes until they agree, and is not ready if it has just started; visitors who are in go on. "+
+		log.Error("this node's clock differs from those of its peers: until they agree it gives no tickets and takes no changes, and it is not ready if it has just started, or most of them agree; visitors who are in go on. "+
 			"Set the clock of the machine that is wrong (chronyc tracking, timedatectl) and restart ropeline there: a node takes the time at its start",
 			"ahead", ahead, "limit", maxOffset, "peers", is.with)
 	case w.off && is.right:
@@ -111,14 +114,24 @@ func (w *clockWatch) tell(p transport.Peer, offset time.Duration, log *slog.Logg
 	}
 }
 
-// clockOff is why a node is not ready whose clock is off.
-type clockOff struct {
-	ahead time.Duration
-	peers int
+// agree returns how many peers have a time that differs little from this node's and so much.
+func agree(offsets []time.Duration, middle time.Duration) (n int) {
+	for _, o := range offsets {
+		if (o - middle).Abs() <= maxOffset {
+			n++
+		}
+	}
+	return n
 }
 
+// clockOff is why a node is not ready whose clock is off.
+type clockOff struct{ compared }
+
 func (e clockOff) Error() string {
-	return fmt.Sprintf("the clock of this node is %v of those of its %d peers: set the clock of the machine that is wrong, then restart ropeline there", aheadOrBehind(e.ahead), e.peers)
+	if e.outvoted {
+		return fmt.Sprintf("the clock of this node is %v of those of its %d peers, most of which agree: set it, then restart ropeline here", aheadOrBehind(e.ahead), e.with)
+	}
+	return fmt.Sprintf("the clock of this node is %v of those of its %d peers: set the clock of the machine that is wrong, then restart ropeline there", aheadOrBehind(e.ahead), e.with)
 }
 
 func aheadOrBehind(d time.Duration) string {
@@ -135,7 +148,7 @@ func middle(offsets []time.Duration) time.Duration {
 	if len(offsets) == 0 {
 		return 0
 	}
-	slices.Sort(offsets)
+	offsets = slices.Sorted(slices.Values(offsets))
 	low, high := offsets[(len(offsets)-1)/2], offsets[len(offsets)/2]
 	if low.Abs() <= high.Abs() {
 		return low

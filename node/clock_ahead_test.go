@@ -53,6 +53,8 @@ func TestAClockThatWasAheadLosesNothing(t *testing.T) {
 			t.Errorf("%v ahead: a change at the node that is: %v, want %v", ahead, err, ErrClock)
 		}
 
+		w.bothSay(b1, ahead)
+
 		w.restart(b1, 0)
 		w.run(10 * time.Second)
 		w.agree()
@@ -73,6 +75,23 @@ func TestAClockThatWasAheadLosesNothing(t *testing.T) {
 	}
 }
 
+// bothSay looks at what the nodes of the other site say of one whose clock is ahead, and the other way round. What
+// crosses sites goes from relay to relay, so that one of them is enough.
+func (w *world) bothSay(wrong *machine, ahead time.Duration) {
+	w.t.Helper()
+	if ahead <= 12*time.Second {
+		return // what it counts is believed
+	}
+	for _, right := range w.nodes {
+		here, _ := right.core.refusals.status(wrong.id)
+		_, there := wrong.core.refusals.status(right.id)
+		if here != nil && there != nil && here.Reason == "clock" && there.Reason == "clock" {
+			return
+		}
+	}
+	w.t.Errorf("%v ahead: no two nodes say that what it says is refused because of its clock", ahead)
+}
+
 // TestAClockThatIsAheadKeepsANodeClosed: where others can be reached it never opens, and so writes nothing.
 func TestAClockThatIsAheadKeepsANodeClosed(t *testing.T) {
 	w := newStoppedWorld(t)
@@ -85,6 +104,7 @@ func TestAClockThatIsAheadKeepsANodeClosed(t *testing.T) {
 	if b1.core.Ready() || b1.core.replica.Written() != written {
 		t.Errorf("a node with a clock that is ahead is open: %v, and has written: %v", b1.core.Ready(), b1.core.replica.Written() != written)
 	}
+	w.bothSay(b1, 10*time.Minute)
 	if err := b1.core.Edit(nil, w.at(b1)); !errors.Is(err, ErrNotReady) {
 		t.Errorf("a change there: %v, want %v", err, ErrNotReady)
 	}

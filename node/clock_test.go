@@ -123,6 +123,34 @@ func TestWhoStartsDoesNotStopWhoServes(t *testing.T) {
 	}
 }
 
+// TestWhoIsOutvoted: a clock is known to be wrong only if more than half of all nodes agree on another time.
+func TestWhoIsOutvoted(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		offsets       []time.Duration
+		off, outvoted bool
+	}{
+		{[]time.Duration{10 * s}, true, false},
+		{[]time.Duration{10 * s, 10*s + 300*time.Millisecond}, true, true},
+		{[]time.Duration{10 * s, 12 * s}, true, false}, // three clocks, three times
+		{[]time.Duration{10 * s, 0, 0}, false, false},
+		{[]time.Duration{10 * s, 10 * s, 0}, true, false}, // half of all
+		{[]time.Duration{10 * s, 10 * s, 12 * s}, true, false},
+		{[]time.Duration{10 * s, 10 * s, 10 * s, 0}, true, true},
+	} {
+		mesh, w := &clockMesh{}, clockWatch{}
+		mesh.set(c.offsets...)
+		is, _ := w.look(mesh, mesh.Members(), true, noon, slog.New(slog.DiscardHandler))
+		if is.right == c.off || is.outvoted != c.outvoted {
+			t.Errorf("peers ahead by %v: right is %v, outvoted %v", c.offsets, is.right, is.outvoted)
+		}
+		err := clockOff{is}.Error()
+		if c.outvoted != strings.Contains(err, "most of which agree: set it") {
+			t.Errorf("peers ahead by %v: %s", c.offsets, err)
+		}
+	}
+}
+
 // TestNodeDoesNotOpenWithAClockThatIsOff: it says why, and opens when its clock agrees.
 func TestNodeDoesNotOpenWithAClockThatIsOff(t *testing.T) {
 	dir := t.TempDir()
@@ -165,8 +193,14 @@ func TestNodeStopsWithAClockThatIsOff(t *testing.T) {
 		if n.core.health.clockOK.Load() {
 			t.Error("a clock that is off by a second was not noticed for two")
 		}
+		if n.NoTickets() == nil || n.Outvoted() == nil || n.Ready() != nil {
+			t.Errorf("a node that serves: tickets: %v, outvoted: %v, ready: %v", n.NoTickets(), n.Outvoted(), n.Ready())
+		}
 		mesh.set(0, 0)
 		time.Sleep(2 * time.Second)
+		if n.NoTickets() != nil || n.Outvoted() != nil {
+			t.Errorf("its clock is right: tickets: %v, outvoted: %v", n.NoTickets(), n.Outvoted())
+		}
 		if !n.core.health.clockOK.Load() {
 			t.Error("a clock that is right again was not noticed for two seconds")
 		}

@@ -144,7 +144,7 @@ type Core struct {
 	openedAt time.Time   // when that was
 	swept    time.Time
 
-	refused  atomic.Uint64 // messages that made no sense, or were not the sender's to say
+	refusals refusals
 	overflow atomic.Uint64 // as Status has it
 }
 
@@ -344,6 +344,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	if now.Sub(c.swept) >= sweepInterval || now.Before(c.swept) {
 		c.swept = now
 		c.dropUnused(now)
+		c.refusals.forget(now)
 		for i := range c.stripes.all {
 			c.stripes.all[i].forget(now)
 		}

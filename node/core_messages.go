@@ -10,11 +10,11 @@ import (
 )
 
 // Receive takes one message from a peer whose identity has been proven. What is
-// refused changes nothing.
+// refused changes nothing, and its sender is told.
 func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
 	out, err := c.receive(from, kind, payload, now)
 	if err != nil {
-		c.refused.Add(1)
+		out = append(out, c.refuse(from, kind, err, now)...)
 		return out, fmt.Errorf("message of kind %d: %w", kind, err)
 	}
 	out = append(out, c.sendRedeems(now, false)...)
@@ -24,7 +24,7 @@ func (c *Core) Receive(from replica.Peer, kind uint8, payload []byte, now time.T
 
 func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.Time) ([]Message, error) {
 	if _, dead := c.facts.dead[from.ID]; dead && c.leaveOut&ticket.Fence == 0 && kind != kindReplica {
-		return nil, fmt.Errorf("%w: its sender was declared dead", errMalformed)
+		return nil, fmt.Errorf("%w: its sender was declared dead", replica.ErrForged)
 	}
 	switch kind {
 	case kindReplica:
@@ -93,6 +93,8 @@ func (c *Core) receive(from replica.Peer, kind uint8, payload []byte, now time.T
 		return c.takeRedeem(from, payload, now)
 	case kindRedeemed:
 		return c.takeRedeemed(from, payload, now)
+	case kindRefused:
+		return nil, c.takeRefusal(from, payload, now)
 	case kindLimitCounted, kindLimitKnown, kindLimitAsked:
 		return c.takeLimits(from, kind, payload, now)
 	}

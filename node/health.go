@@ -29,11 +29,24 @@ func (h *storeHealth) set(err error) {
 	}
 }
 
-// StoreFailure returns why the store does not take what this node has to keep, so that it gives no tickets; nil if it does.
+// NoTickets returns why this node gives none: its store does not take what it has to keep, or its clock is off; nil if it does.
 // Visitors who are in go on. Any goroutine may call it.
-func (n *Node) StoreFailure() error {
+func (n *Node) NoTickets() error {
 	if err := n.core.health.store.err.Load(); err != nil {
 		return *err
+	}
+	if off := n.clockOff.Load(); off != nil {
+		return *off
+	}
+	return nil
+}
+
+// Outvoted returns that the clock of this node is wrong, if the others agree that it is: then new visitors are better off at
+// them. Where nobody can tell whose clock is wrong, all nodes give no tickets, and a site that sent nobody anywhere
+// would be gone for those who are in as well. Any goroutine may call it.
+func (n *Node) Outvoted() error {
+	if off := n.clockOff.Load(); off != nil && off.outvoted {
+		return *off
 	}
 	return nil
 }

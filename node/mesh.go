@@ -65,6 +65,8 @@ const (
 	kindLimitKnown   = 30 // what an owner knows of them
 	kindLimitAsked   = 32 // a question for that, from a node that starts
 
+	kindRefused = 33 // messages of yours make no sense here; see refusals.go
+
 	kindBootstrap = 31 // node/bootstrap's own
 )
 

@@ -238,7 +238,7 @@ func (n *Node) Ready() error {
 func (n *Node) OnMessage(from transport.Peer, kind uint8, payload []byte) {
 	if kind == kindBootstrap && n.boot != nil {
 		if err := n.boot.take(crdt.NodeID(from.ID), payload); err != nil {
-			n.core.refused.Add(1)
+			n.core.refusals.total.Add(1)
 		}
 		return
 	}
@@ -356,6 +356,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			n.meet(all, now)
 			n.lookForNamed(all, now)
 			n.compareClocks(mesh, all, now)
+			n.sayRefusals(now)
 		}
 		if err := n.core.Conflict(); err != nil {
 			return errors.Join(err, n.cfg.Data.Refuse(err)) // at once: requests under way may keep the process for long
@@ -412,7 +413,7 @@ func (n *Node) compareClocks(mesh Mesh, members []transport.Peer, now time.Time)
 		return
 	}
 	if !is.right {
-		n.clockOff.Store(&clockOff{is.ahead, is.with})
+		n.clockOff.Store(&clockOff{is})
 	} else {
 		n.clockOff.Store(nil)
 	}

@@ -204,7 +204,7 @@ func (c *Core) takePastOver(now time.Time) []Message {
 	}
 	done, err := p.recorder.Inherit(t.in, pastMost)
 	if err != nil {
-		c.refused.Add(1)
+		c.refusals.total.Add(1)
 	}
 	p.bytes.Store(uint64(p.recorder.Bytes()))
 	if !done {

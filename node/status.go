@@ -171,6 +171,9 @@ type PeerStatus struct {
 	State       string        `json:"state"` // alive, failed or left
 	RTT         time.Duration `json:"rtt_ns"`
 	ClockOffset time.Duration `json:"clock_offset_ns"`
+
+	Refused *PeerRefusalStatus `json:"refused,omitempty"` // what this node refused of the peer; nothing in the last ten minutes: left out
+	Refuses *PeerRefusalStatus `json:"refuses,omitempty"` // what the peer refused of this node, as it says
 }
 
 // Status returns what the node sees now. Any goroutine may call it.
@@ -180,7 +183,7 @@ func (n *Node) Status() Status {
 		Node: self.Node.String(), Name: n.cfg.Name, Site: n.cfg.Site, Boot: self.Boot,
 		Version: n.cfg.Version, Ready: n.serves.Load(),
 		Rooms: []RoomStatus{}, Peers: []PeerStatus{}, Down: []DownStatus{},
-		MessagesRefused: n.core.refused.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
+		MessagesRefused: n.core.refusals.total.Load(), MessagesDropped: n.dropped.Load(), Overflow: n.core.overflow.Load(),
 		StoreFailures: n.journal.failures.Load(),
 		HistoryBytes:  n.core.past.bytes.Load(), HistoryRefused: n.core.past.refused.Load(),
 	}
@@ -209,7 +212,7 @@ func (n *Node) Status() Status {
 	s.RoomsRefused = n.core.refusedStatus()
 	s.Limits = n.limitsStatus()
 	if m := n.mesh.Load(); m != nil {
-		s.Peers = peerStatus(*m)
+		s.Peers = n.peerStatus(*m)
 	}
 	return s
 }
@@ -287,14 +290,15 @@ func eventStatus(e room.EventState) *EventStatus {
 	return st
 }
 
-func peerStatus(m Mesh) []PeerStatus {
+func (n *Node) peerStatus(m Mesh) []PeerStatus {
 	peers := []PeerStatus{}
 	for _, p := range m.Members() {
 		rtt, _ := m.RTT(p.ID)
 		offset, _ := m.Offset(p.ID)
+		here, there := n.core.refusals.status(crdt.NodeID(p.ID))
 		peers = append(peers, PeerStatus{
 			Node: p.ID.String(), Name: p.Name, Site: p.Site, Boot: p.Boot,
-			State: p.State.String(), RTT: rtt, ClockOffset: offset,
+			State: p.State.String(), RTT: rtt, ClockOffset: offset, Refused: here, Refuses: there,
 		})
 	}
 	return peers

@@ -66,6 +66,8 @@ type running struct {
 	shell  []string // a command that is given the program and its arguments, and becomes it; nil: none
 	log    string   // the file that it logs to; "": it is kept in memory
 	served bool     // in this process
+
+	ahead time.Duration // of its clock, where it is served in this process
 	runner
 }
 

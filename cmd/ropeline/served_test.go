@@ -54,6 +54,9 @@ func (p *running) serve(args []string) {
 	}
 	s := &inProcess{ended: make(chan struct{})}
 	to, err := cfg.prepare(file, flags, &s.log)
+	if p.ahead != 0 {
+		to.Seams.Clock = func() time.Time { return time.Now().Add(p.ahead) }
+	}
 	if err == nil {
 		s.Server, err = server.New(to)
 	}

@@ -75,7 +75,7 @@ func (s *Server) assemble(rooms []room.Settings) (err error) {
 // addAdmin makes the listener for operators.
 func (s *Server) addAdmin(m *managed, follower *follower) error {
 	plain := status.New(status.Config{
-		Status: m.Status, Alive: s.node.Alive, Ready: s.lame().ready, StoreFailure: s.node.StoreFailure, Origins: s.front.Origins, Certificates: s.visitors.status, Secrets: func() any { return m.Keys() },
+		Status: m.Status, Alive: s.node.Alive, Ready: s.lame().ready, NoTickets: s.node.NoTickets, Origins: s.front.Origins, Certificates: s.visitors.status, Secrets: func() any { return m.Keys() },
 		Page: s.front.Page, Logger: s.log,
 	})
 	previews := &status.Previews{Logger: s.log}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -202,7 +203,7 @@ func (l lameDuck) ready() error {
 	case <-l.stopping:
 		return errStopping
 	default:
-		return l.Ready()
+		return cmp.Or(l.Outvoted(), l.Ready())
 	}
 }
 

@@ -22,8 +22,8 @@ type Config struct {
 	Alive func() error
 	// Ready returns why the node takes no traffic; nil: it does.
 	Ready func() error
-	// StoreFailure returns why the node gives no tickets although it takes traffic: what is wrong with its store.
-	StoreFailure func() error
+	// NoTickets returns why the node gives no tickets although it takes traffic: what is wrong with its store, or its clock.
+	NoTickets func() error
 	// Origins returns what is known of the origins.
 	Origins func() []upstream.Status
 	// Certificates returns what is known of those shown to visitors.
@@ -67,8 +67,8 @@ func New(cfg Config) http.Handler {
 			writeText(w, http.StatusServiceUnavailable, "not ready: "+err.Error())
 			return
 		}
-		if err := a.cfg.StoreFailure(); err != nil {
-			// Visitors who are in go on here, and it may be over within a second.
+		if err := a.cfg.NoTickets(); err != nil {
+			// Visitors who are in go on here.
 			writeText(w, http.StatusOK, "ready, but it gives no tickets: "+err.Error())
 			return
 		}

@@ -32,7 +32,7 @@ func TestAdmin(t *testing.T) {
 	var stuck, unready, failure error
 	a := New(Config{
 		Status: func() node.Status { return node.Status{Name: "one", Ready: true} },
-		Alive:  func() error { return stuck }, Ready: func() error { return unready }, StoreFailure: func() error { return failure },
+		Alive:  func() error { return stuck }, Ready: func() error { return unready }, NoTickets: func() error { return failure },
 		Logger: slog.New(slog.DiscardHandler),
 		Origins: func() []upstream.Status {
 			return []upstream.Status{{Origins: []upstream.OriginStatus{{URL: "http://a", State: "down", Reason: "no answer"}}}}
