@@ -129,6 +129,7 @@ artifacts/golangci-lint-$(GOLANGCI_LINT):
 lint: $$(filter artifacts/%,$$(golangci-lint)) ## all that .golangci.yml asks for (format, vet, staticcheck, which package imports which), what go fix would change, and go.mod
 	$(golangci-lint) fmt --diff . # of all modules
 	$(golangci-lint) run ./...
+	cd deploy/signals && $(GO) vet ./...
 	$(GO) fix -stringsbuilder=false -diff ./... # strings.Builder is no gain where it is proposed
 	$(GO) mod tidy -diff
 
@@ -143,13 +144,13 @@ lint-quick: #+ what of make lint takes seconds: CI runs this with the tests, and
 
 .PHONY: signals-check
 signals-check: #+ alert rules and dashboard, by Prometheus' own parser and promtool, which Debian's package prometheus has (half a minute)
-	cd deploy/signals && $(GO) vet ./... && $(GO) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) ./...
+	cd deploy/signals && GOGC=400 $(shipped) test -count=1 -vet=off -timeout $(TEST_TIMEOUT) ./...
 
 .PHONY: sdk-check
 sdk-check: #+ the published SDKs against the admin API: in memory, and of three nodes in turn; ROPELINE_SDK_URLS and _TOKEN name others (about a minute; that of npm takes node and npm)
 	if command -v npm >/dev/null; then cd httpfront/operator/admin/sdk/npm && npm ci --ignore-scripts --no-audit --no-fund; fi
-	cd httpfront/operator/admin/sdk && $(GO) vet ./... && $(GO) test $(RACE) -count=1 -vet=off ./...
-	$(GO) test -count=1 -vet=off -run TestPublishedSDKsAgainstAMesh ./cmd/ropeline
+	cd httpfront/operator/admin/sdk && $(shipped) vet -tags $(SHIPPED_TAGS) ./... && $(shipped) test -tags $(SHIPPED_TAGS) -count=1 -vet=off ./...
+	$(shipped) test -tags $(SHIPPED_TAGS) -count=1 -vet=off -run TestPublishedSDKsAgainstAMesh ./cmd/ropeline -all-sdks
 
 .PHONY: deploy-check
 deploy-check: #+ builds a release and installs it (best as root), and holds what deploy/ has against what reads it (a minute; about 4 the first time)

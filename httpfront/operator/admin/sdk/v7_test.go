@@ -1,3 +1,5 @@
+//go:build !nov7
+
 package sdk
 
 import (
