@@ -244,17 +244,19 @@ func (b *tab) fits() {
 func TestBrowserLooks(t *testing.T) {
 	browser := newBrowser(t)
 	some := []string{"fifo", "random", "pre-queue in order", "reject"}
+	all, colours := (*browsertest.Tab).CheckAccess, (*browsertest.Tab).CheckColours
 	for _, l := range []struct {
 		name       string
 		set        func(*tab)
+		check      func(*browsertest.Tab)
 		situations []string // none: all
 	}{
-		{"light", func(*tab) {}, nil},
-		{"dark", func(b *tab) { b.Likes("prefers-color-scheme", "dark") }, some},
-		{"phone", (*tab).isPhone, some},
-		{"from right to left", func(b *tab) { b.speaks("ar-EG") }, some},
-		{"Hindi", func(b *tab) { b.speaks("hi-IN") }, some[:1]},
-		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, some[:1]},
+		{"light", func(*tab) {}, all, nil},
+		{"dark", func(b *tab) { b.Likes("prefers-color-scheme", "dark") }, colours, some},
+		{"phone", (*tab).isPhone, func(*browsertest.Tab) {}, some}, // it is the same page
+		{"from right to left", func(b *tab) { b.speaks("ar-EG") }, all, some},
+		{"Hindi", func(b *tab) { b.speaks("hi-IN") }, all, some[:1]},
+		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, colours, some[:1]},
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			s := newStage(t, "fifo")
@@ -270,9 +272,7 @@ func TestBrowserLooks(t *testing.T) {
 					b.open(s.url("/"))
 					b.fits()
 					b.Keep(situation + " " + l.name)
-					if l.name != "phone" { // where it is the same page
-						b.CheckAccess()
-					}
+					l.check(b.Tab)
 				})
 			}
 		})

@@ -155,11 +155,16 @@ func (b *Tab) Fill(selector, value string) {
 	b.Run(fmt.Sprintf(`{const e = document.querySelector(%q); e.focus(); e.value = %q; e.dispatchEvent(new Event('input', {bubbles: true}))}`, selector, value))
 }
 
+func keeping() bool {
+	f := flag.Lookup("test.artifacts")
+	return f != nil && f.Value.String() == "true"
+}
+
 // Keep stores a screenshot as an artifact. Only `go test -artifacts` keeps these, and taking one is most
 // of the work of a look at a page, so without it there is none.
 func (b *Tab) Keep(name string) {
 	b.T.Helper()
-	if f := flag.Lookup("test.artifacts"); f == nil || f.Value.String() != "true" {
+	if !keeping() {
 		return
 	}
 	picture, err := chromedp.Run(b.Ctx, chromedp.CaptureScreenshot())
@@ -182,10 +187,14 @@ func (b *Tab) Likes(features ...string) {
 	b.Do(Call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: list}))
 }
 
-// Sized makes the page that wide and high, in CSS pixels of two by two dots.
+// Sized makes the page that wide and high, in CSS pixels; of two by two dots where screenshots are kept.
 func (b *Tab) Sized(width, height int64, mobile bool) {
 	b.T.Helper()
-	b.Do(Call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: 2, Mobile: mobile}))
+	dots := 1.0
+	if keeping() {
+		dots = 2
+	}
+	b.Do(Call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: width, Height: height, DeviceScaleFactor: dots, Mobile: mobile}))
 }
 
 // NoScript has pages run no JavaScript of their own from now on.

@@ -39,7 +39,7 @@ self.times = []; self.scrolling = 0
 // BenchmarkViews tells how smoothly the page shows 200 rooms on 12 nodes of which every one changes every second, and what it
 // takes of memory. One operation is a second in which a view is looked at.
 func BenchmarkViews(b *testing.B) {
-	mesh := wellAndBusy()
+	mesh := wellAndBusy(200)
 	mesh.moving = true
 	s, tab := sitDown(b, mesh)
 	tab.Before(measuring)

@@ -51,9 +51,9 @@ func troubled() *fakeMesh {
 	return f
 }
 
-// wellAndBusy is a mesh of many rooms in which all is as it should be.
-func wellAndBusy() *fakeMesh {
-	f := newFakeMesh(1, 200, 12)
+// wellAndBusy is a mesh of rooms in which all is as it should be.
+func wellAndBusy(rooms int) *fakeMesh {
+	f := newFakeMesh(1, rooms, 12)
 	at := time.Now().Truncate(time.Hour)
 	f.changeDetail(f.snap.Rooms[0].ID, func(d *Detail) {
 		d.Events = []Event{
@@ -68,20 +68,19 @@ func wellAndBusy() *fakeMesh {
 // program can check, and keeps pictures of the rest.
 func TestBrowserLooks(t *testing.T) {
 	browser := newBrowser(t)
-	meshes := map[string]*fakeMesh{"well": wellAndBusy(), "troubled": troubled()}
+	meshes := map[string]*fakeMesh{"well": wellAndBusy(30), "troubled": troubled()}
+	all, colours := (*browsertest.Tab).CheckAccess, (*browsertest.Tab).CheckColours
 	for _, l := range []struct {
-		name string
-		set  func(*tab)
-		only string // mesh; "": both
+		name  string
+		set   func(*tab)
+		check func(*browsertest.Tab)
+		only  string // mesh; "": both
 	}{
-		{"light", func(b *tab) { b.Sized(1360, 1000, false) }, ""},
-		{"dark", func(b *tab) { b.Sized(1360, 1000, false); b.Likes("prefers-color-scheme", "dark") }, ""},
-		{"phone", func(b *tab) { b.Sized(360, 1400, true) }, ""},
-		{"tablet", func(b *tab) {
-			b.Sized(820, 1100, true)
-			b.Likes("prefers-reduced-motion", "reduce")
-		}, "troubled"},
-		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, "troubled"},
+		{"light", func(b *tab) { b.Sized(1360, 1000, false) }, all, ""},
+		{"dark", func(b *tab) { b.Sized(1360, 1000, false); b.Likes("prefers-color-scheme", "dark") }, colours, ""},
+		{"phone", func(b *tab) { b.Sized(360, 1400, true) }, all, ""},
+		{"tablet", func(b *tab) { b.Sized(820, 1100, true); b.Likes("prefers-reduced-motion", "reduce") }, isStill, "troubled"},
+		{"forced colours", func(b *tab) { b.Likes("forced-colors", "active", "prefers-color-scheme", "dark") }, colours, "troubled"},
 	} {
 		t.Run(l.name, func(t *testing.T) {
 			for name, mesh := range meshes {
@@ -106,15 +105,18 @@ func TestBrowserLooks(t *testing.T) {
 						}
 						b.settle(fmt.Sprintf("%s %s %s", view, name, l.name))
 						b.wantNothingWrong()
-						if l.name != "tablet" {
-							b.CheckAccess()
-						} else if n := browsertest.See[int](b.Tab, "document.getAnimations().length"); n != 0 {
-							t.Errorf("%d things move before those whom movement makes ill", n)
-						}
+						l.check(b.Tab)
 					})
 				}
 			}
 		})
+	}
+}
+
+// isStill checks that nothing moves before those whom movement makes ill.
+func isStill(b *browsertest.Tab) {
+	if n := browsertest.See[int](b, "document.getAnimations().length"); n != 0 {
+		b.T.Errorf("%d things move", n)
 	}
 }
 
