@@ -10,6 +10,7 @@ import (
 	"github.com/ropeline/ropeline/bench/explore/small"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/schedules"
+	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -27,6 +28,7 @@ func runOf(t *testing.T, name string, file io.Writer) *measurement.Run {
 
 // TestStoriesThatFailAreCounted leaves a rule out that two stories go by, one of which shows it.
 func TestStoriesThatFailAreCounted(t *testing.T) {
+	single.Goroutine(t)
 	var file strings.Builder
 	r := runOf(t, "stories", &file)
 	if err := judgeStories(t.Context(), schedules.Set{N: 1, Seed: 3, Workers: 1, LeaveOut: ticket.FreshMint}, r); err == nil {
@@ -48,6 +50,7 @@ func TestStoriesThatFailAreCounted(t *testing.T) {
 }
 
 func TestBoundsOfPromisesAreJudged(t *testing.T) {
+	single.Goroutine(t)
 	for _, c := range []struct{ line, want string }{
 		{"run schedules --set n=2,seed=3", "held: what did not hold: 0"},
 		{"run knock-out --set n=1,seed=1", "missed: schedules notice that lease-guard is left out"},
@@ -62,6 +65,7 @@ func TestBoundsOfPromisesAreJudged(t *testing.T) {
 
 // TestWorldsAreRows puts those that differ in ids alone into one row, and others not.
 func TestWorldsAreRows(t *testing.T) {
+	single.Goroutine(t)
 	var file strings.Builder
 	for name, exhausted := range map[string]func(*measurement.Run) bool{
 		"explore-ledgers":   func(r *measurement.Run) bool { return exhaust(t.Context(), small.Worlds(0), 50, r, ledgersRow) },

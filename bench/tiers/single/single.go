@@ -1,11 +1,12 @@
-// Package single leaves tests of one goroutine out of runs with the race detector: nothing races there,
+// Package single leaves tests of one goroutine out of runs with the race detector, and those whose workers
+// each have a simulation of their own (TestRunsShareNothing looks at that): nothing races there,
 // and they take up to ten times as long. Their packages are in MIXED of the Makefile, by which they run
 // without it. TestOneGoroutineStartsNone holds both.
 package single
 
 import "testing"
 
-// Goroutine skips a test of one goroutine with the race detector.
+// Goroutine skips with the race detector a test of one goroutine, or of workers that share nothing.
 func Goroutine(t testing.TB) {
 	t.Helper()
 	if race {
