@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	// maxOffset is how far the clocks of nodes may be apart: how long loans and
+	// MaxClockOffset is how far the clocks of nodes may be apart: how long loans and
 	// passes hold is judged by the wall clock of whoever looks at them, and guards
 	// of this size keep the sides apart.
-	maxOffset = 400 * time.Millisecond
-	// fineOffset is below maxOffset by more than a measurement errs, so that a clock
+	MaxClockOffset = 400 * time.Millisecond
+	// fineOffset is below MaxClockOffset by more than a measurement errs, so that a clock
 	// at the edge does not come and go.
 	fineOffset    = 300 * time.Millisecond
 	clockInterval = time.Second
@@ -80,7 +80,7 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 			ahead = of
 		}
 	}
-	limit := maxOffset
+	limit := MaxClockOffset
 	if w.off {
 		limit = fineOffset
 	}
@@ -90,7 +90,7 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 	case !w.off && !is.right:
 		log.Error("this node's clock differs from those of its peers: until they agree it gives no tickets and takes no changes, and it is not ready if it has just started, or most of them agree; visitors who are in go on. "+
 			"Set the clock of the machine that is wrong (chronyc tracking, timedatectl) and restart ropeline there: a node takes the time at its start",
-			"ahead", ahead, "limit", maxOffset, "peers", is.with)
+			"ahead", ahead, "limit", MaxClockOffset, "peers", is.with)
 	case w.off && is.right:
 		log.Info("this node's clock agrees with those of its peers again", "ahead", ahead, "peers", is.with)
 	}
@@ -101,9 +101,9 @@ func (w *clockWatch) look(mesh Mesh, members []transport.Peer, served bool, now 
 // tell says, once, of a peer that its clock differs from this node's, and once that it does not any more.
 func (w *clockWatch) tell(p transport.Peer, offset time.Duration, log *slog.Logger) {
 	switch told := w.differ[p.ID]; {
-	case !told && offset.Abs() > maxOffset:
+	case !told && offset.Abs() > MaxClockOffset:
 		log.Warn("a peer's clock differs from this node's: one of the two gives no tickets, and what it writes is not believed here; see clock in the status of both",
-			"peer", p.ID.String(), "name", p.Name, "peer_site", p.Site, "ahead", offset, "limit", maxOffset)
+			"peer", p.ID.String(), "name", p.Name, "peer_site", p.Site, "ahead", offset, "limit", MaxClockOffset)
 		if w.differ == nil {
 			w.differ = map[transport.PeerID]bool{}
 		}
@@ -117,7 +117,7 @@ func (w *clockWatch) tell(p transport.Peer, offset time.Duration, log *slog.Logg
 // agree returns how many peers have a time that differs little from this node's and so much.
 func agree(offsets []time.Duration, middle time.Duration) (n int) {
 	for _, o := range offsets {
-		if (o - middle).Abs() <= maxOffset {
+		if (o - middle).Abs() <= MaxClockOffset {
 			n++
 		}
 	}

@@ -218,7 +218,7 @@ func (w *world) compareClocks(m *machine, peers []replica.Peer) {
 		offsets = append(offsets, w.machine(p.ID).ahead-m.ahead)
 	}
 	ahead := -middle(offsets)
-	w.post(m, m.core.SetClock(ahead.Abs() <= maxOffset, ahead, w.at(m)))
+	w.post(m, m.core.SetClock(ahead.Abs() <= MaxClockOffset, ahead, w.at(m)))
 }
 
 // apart reports whether two nodes cannot reach each other.

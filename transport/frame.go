@@ -14,6 +14,7 @@ const (
 	streamControl = 3 // the same, for the mesh itself
 	streamGossip  = 4 // bidirectional, one full exchange of memberlist
 	streamMessage = 5 // unidirectional, any number of messages
+	streamTime    = 6 // bidirectional, in place of a hello: what time is it? Answered with when it was asked, and when it was answered
 )
 
 // The first byte of every datagram says what it carries.

@@ -79,6 +79,9 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 	if err := readHead(s, kind[:]); err != nil {
 		return nil, err
 	}
+	if kind[0] == streamTime {
+		return nil, m.tellTime(ctx, conn, s)
+	}
 	if kind[0] != streamHello {
 		return nil, malformed("first stream is of kind %d, want a hello", kind[0])
 	}

@@ -3,11 +3,15 @@ package transport
 import (
 	"context"
 	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/quic-go/quic-go"
+
+	"github.com/ropeline/ropeline/transport/internal/skew"
 )
 
 // ErrStranger is returned for a node whose certificate no authority of this one has signed:
@@ -22,22 +26,71 @@ func strangerOf(err error) error {
 	return err
 }
 
-// Probe finds out whether a node at address, host:port, is of the mesh that identity is of.
-// It joins nobody. The error is [ErrStranger] for a node of another mesh.
-func Probe(ctx context.Context, identity *Identity, address string) error {
+// errTime is why a connection is not kept on which only the time was asked.
+var errTime = errors.New("it asked for the time alone")
+
+const timeSize = 16
+
+// Probe finds out whether a node at address, host:port, is of the mesh that identity is of, and how far its clock is ahead of
+// this one. It joins nobody. The error is [ErrStranger] for a node of another mesh.
+func Probe(ctx context.Context, identity *Identity, address string) (ahead time.Duration, err error) {
 	addrs, err := resolve(ctx, address)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	var errs []error
 	for _, addr := range addrs {
 		conn, err := quic.DialAddr(ctx, addr.String(), identity.tlsConfig(), nil)
 		if err == nil {
-			return conn.CloseWithError(closeIdle, "only a question")
+			ahead, err = askTime(ctx, conn)
+			_ = conn.CloseWithError(closeIdle, "only a question")
+		}
+		if err == nil {
+			return ahead, nil
 		}
 		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return 0, errors.Join(errs...)
+}
+
+// askTime asks the node at the other end of a connection how far its clock is ahead.
+func askTime(ctx context.Context, conn *quic.Conn) (time.Duration, error) {
+	s, err := conn.OpenStreamSync(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer s.CancelRead(0)
+	deadline, _ := ctx.Deadline()
+	_ = s.SetDeadline(deadline)
+	sent := time.Now()
+	if _, err := s.Write([]byte{streamTime}); err != nil {
+		return 0, err
+	}
+	_ = s.Close()
+	var b [timeSize]byte
+	if err := readHead(s, b[:]); err != nil {
+		return 0, err
+	}
+	is, ok := skew.New(sent.UnixNano(), int64(binary.BigEndian.Uint64(b[:])), int64(binary.BigEndian.Uint64(b[8:])), time.Since(sent))
+	if !ok {
+		return 0, malformed("times that make no sense")
+	}
+	return is.Offset, nil
+}
+
+// tellTime answers askTime.
+func (m *Mesh) tellTime(ctx context.Context, conn *quic.Conn, s *quic.Stream) error {
+	asked := m.clock()
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, timeSize), uint64(asked))
+	if _, err := s.Write(binary.BigEndian.AppendUint64(b, uint64(m.clock()))); err != nil {
+		return err
+	}
+	_ = s.Close()
+	select { // closing now would take the answer back
+	case <-conn.Context().Done():
+	case <-ctx.Done():
+	}
+	return errTime
 }
 
 // seedsTold decides what the log is told of a node that has joined nobody: not of the first

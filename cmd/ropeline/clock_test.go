@@ -86,6 +86,16 @@ func TestAWrongClock(t *testing.T) {
 			says, _ := says(t, t.Context(), right.admin, "status", "--json")
 			return strings.Contains(says, `"clock": "off"`)
 		})
+		for _, p := range nodes[1:] { // to say where the machine of the test stands
+			found, _ := findings(t, append(right.args[:len(right.args):len(right.args)], "--name", "another", "--site", "a", "--join", p.mesh)...)
+			want := finding{State: findOK, Found: "its clock differs by"}
+			if p == wrong {
+				want = finding{State: findFail, Found: "that node's is ahead"}
+			}
+			if f := found["peer "+p.mesh]; f.State != want.State || !strings.Contains(f.Found, want.Found) {
+				t.Errorf("%v ahead: of %s the doctor finds %+v, want %s, %q", ahead, p.name, f, want.State, want.Found)
+			}
+		}
 
 		wrong.setClock(0)
 		wrong.awaitLong("is ready", func(s node.Status) bool { return s.Ready && s.Clock == "ok" })

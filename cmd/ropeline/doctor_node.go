@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/certs"
+	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -221,13 +222,23 @@ func (d *doctor) checkPeers(ctx context.Context) {
 	for _, address := range d.cfg.Mesh.Join {
 		check := "peer " + address
 		rtt, err := answersQUIC(ctx, address)
+		var ahead time.Duration
+		var probed error
+		if err == nil {
+			ahead, probed = probe(ctx, identity, address)
+		}
 		var dns *net.DNSError
 		switch {
-		case err == nil && d.stranger(ctx, identity, address):
+		case errors.Is(probed, transport.ErrStranger):
 			d.fail(check, "a node answers that has another secret, or is of another mesh: neither lets the other in",
 				"give both the same secret file (ropeline key list shows the ids of that node's), or certificates of one authority")
+		case ahead.Abs() > node.MaxClockOffset:
+			d.fail(check, fmt.Sprintf("its clock differs from the one of this machine by %v (%s): nodes whose clocks differ by more than %v give no tickets", ahead.Abs().Round(time.Millisecond), whose(ahead), node.MaxClockOffset),
+				"set the clock of the machine that is wrong (chronyc tracking, timedatectl), and restart ropeline there if it runs")
+		case err == nil && probed != nil:
+			d.warn(check, "a node answers, and does not say what time it is: "+errText(probed), "try again; if it stays so, look at the log of that node")
 		case err == nil:
-			d.ok(check, "a node answers, in %v", rtt.Round(10*time.Microsecond))
+			d.ok(check, "a node answers, in %v; its clock differs by %v", rtt.Round(10*time.Microsecond), ahead.Round(time.Millisecond))
 		case errors.As(err, &dns):
 			d.fail(check, "the name has no address: "+errText(err), "see what the name resolves to here, or give an address")
 		default:
@@ -261,14 +272,22 @@ func (d *doctor) identity() *transport.Identity {
 	return made
 }
 
-// stranger reports whether a node is there that is of another mesh.
-func (d *doctor) stranger(ctx context.Context, identity *transport.Identity, address string) bool {
+// whose says which of two clocks is ahead.
+func whose(ahead time.Duration) string {
+	if ahead > 0 {
+		return "that node's is ahead"
+	}
+	return "this machine's is ahead"
+}
+
+// probe asks the node at an address what transport.Probe tells of it; nothing where there is nothing to prove oneself with.
+func probe(ctx context.Context, identity *transport.Identity, address string) (ahead time.Duration, err error) {
 	if identity == nil {
-		return false
+		return 0, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorWait)
 	defer cancel()
-	return errors.Is(transport.Probe(ctx, identity, address), transport.ErrStranger)
+	return transport.Probe(ctx, identity, address)
 }
 
 // answersQUIC asks an address for a version of QUIC that there is none of. Whoever speaks
