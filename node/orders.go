@@ -177,11 +177,11 @@ func (n *Node) note(ctx context.Context, do func(c *Core, now time.Time) error) 
 // those that have not said that they have it.
 func (n *Node) spread(ctx context.Context, act Act) ([]string, error) {
 	var names []string
-	end := n.Now().Add(spreadPatience)
+	begun := n.Now()
 	err := n.until(ctx, func(c *Core) bool {
-		nodes, inReach := c.NotYetAt(act)
+		nodes, now := c.Answers(act, n.Now().Sub(begun))
 		names = n.namesOf(nodes)
-		return !inReach || !n.Now().Before(end)
+		return now
 	})
 	if err != nil {
 		return nil, fmt.Errorf("this is done, and on the disk of this node: %w", err)

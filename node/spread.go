@@ -16,6 +16,11 @@ import (
 // that have not confirmed by then.
 const spreadPatience = 2 * time.Second
 
+// slowPatience is the same for nodes that somebody has waited for in vain before, and that have confirmed nothing since: one whose
+// loop or disk hangs stays a member for as long as its links answer. One that goes on again has confirmed by then, if it is not far;
+// if it is, what it says later has it be waited for again.
+const slowPatience = 250 * time.Millisecond
+
 // Act is what an operator has done at this node.
 type Act struct {
 	told    uint64 // as Told has it
@@ -44,6 +49,23 @@ func (c *Core) NotYetAt(a Act) (nodes []crdt.NodeID, inReach bool) {
 	}
 	slices.SortFunc(nodes, compareNodes)
 	return nodes, inReach
+}
+
+// Answers reports whether an act is to be answered now, so long after it was done, and returns the nodes that the answer
+// is to name.
+func (c *Core) Answers(a Act, after time.Duration) (notYetAt []crdt.NodeID, now bool) {
+	notYetAt, inReach := c.NotYetAt(a)
+	if !inReach || after >= spreadPatience {
+		for _, id := range notYetAt {
+			c.replica.NoteSlow(id, a.written)
+		}
+		return notYetAt, true
+	}
+	waits := slices.ContainsFunc(notYetAt, func(id crdt.NodeID) bool {
+		_, member := c.peers.Find(id)
+		return member && !c.replica.Slow(id)
+	})
+	return notYetAt, !waits && after >= slowPatience
 }
 
 // Settled reports whether all nodes that exist have on their disks all that a node has

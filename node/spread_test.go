@@ -20,15 +20,13 @@ func (w *world) act(m *machine, do func(c *Core, now time.Time) error) (late []c
 		w.t.Fatal(err)
 	}
 	w.post(m, nil)
-	for end := w.now.Add(spreadPatience); w.now.Before(end); w.run(10 * time.Millisecond) {
-		var waits bool
-		if late, waits = m.core.NotYetAt(a); m.core.Noted(a.told) && !waits {
+	for begun := w.now; w.now.Sub(begun) <= spreadPatience; w.run(10 * time.Millisecond) {
+		var now bool
+		if late, now = m.core.Answers(a, w.now.Sub(begun)); m.core.Noted(a.told) && now {
 			return late
 		}
 	}
-	if !m.core.Noted(a.told) {
-		w.t.Fatal("it is not on the disk of the node that was asked")
-	}
+	w.t.Fatal("it is not on the disk of the node that was asked")
 	return late
 }
 
@@ -225,5 +223,39 @@ func TestTheFirstNodeOfASiteKnowsAllRooms(t *testing.T) {
 		case !r.Settings().QueueAll || i < pages && len(r.Settings().Front.CustomPage) < 50_000:
 			t.Fatalf("it is ready, and the room for shop%d is not as operators have set it", i)
 		}
+	}
+}
+
+// TestANodeThatConfirmsNothingIsWaitedForOnce: one whose loop hangs is a member for as long as its links answer.
+func TestANodeThatConfirmsNothingIsWaitedForOnce(t *testing.T) {
+	w := newCatalogWorld(t, escrowSettings(50), "a", "a", "b")
+	w.delay = 40 * time.Millisecond
+	hung := w.nodes[2]
+	hangs := true
+	w.lose = func(l letter) bool { return hangs && l.from == hung.id } // it says nothing, and hears no question
+	limit := 100
+	takes := func() (time.Duration, bool) {
+		begun := w.now
+		limit++
+		late := w.change(w.nodes[0], roomID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = limit })
+		return w.now.Sub(begun), slices.Equal(late, []crdt.NodeID{hung.id})
+	}
+	for i := range 6 {
+		took, named := takes()
+		if want := slowPatience + 100*time.Millisecond; !named || took > want != (i == 0) {
+			t.Errorf("change %d took %v, names the node that hangs: %v; want %v at most for all but the first", i+1, took, named, want)
+		}
+	}
+	hangs = false
+	took, named := takes() // it may be a moment until it is told again
+	w.run(2 * time.Second)
+	again, stillNamed := takes()
+	t.Logf("once it goes on: %v, %v; then %v, %v", took, named, again, stillNamed)
+	if stillNamed || again > 200*time.Millisecond {
+		t.Errorf("a change that all nodes have took %v, names the node that hung: %v", again, stillNamed)
+	}
+	hangs = true
+	if took, named := takes(); !named || took < spreadPatience {
+		t.Errorf("it hangs again: %v, named: %v; want to be waited for", took, named)
 	}
 }

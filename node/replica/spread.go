@@ -52,6 +52,8 @@ type keeper struct {
 	kept crdt.LWWDigest // of all writers, if it was asked for that
 	told uint64         // up to which write it was told last
 	at   time.Time      // when that was
+
+	slow uint64 // somebody has waited in vain for this node's writes up to here; 0: nobody has
 }
 
 // question is what a member wants to know of this node's disk.
@@ -109,6 +111,21 @@ func (r *Replica) keptBy(node crdt.NodeID) crdt.LWWDigest {
 // KeepsWritten is Keeps of this node's own writes, up to a number from Written.
 func (r *Replica) KeepsWritten(node crdt.NodeID, written uint64) bool {
 	return r.keptBy(node)[r.cfg.Self.Node] >= written
+}
+
+// NoteSlow says that somebody has waited in vain for a member to have this node's writes on its disk, up to a number
+// from Written.
+func (r *Replica) NoteSlow(node crdt.NodeID, written uint64) {
+	if p, ok := r.peers.Find(node); ok {
+		k := r.spread.keeper(p)
+		k.slow = max(k.slow, written)
+	}
+}
+
+// Slow reports whether a member has still not confirmed what somebody has waited for.
+func (r *Replica) Slow(node crdt.NodeID) bool {
+	k := r.spread.by[node]
+	return k != nil && k.slow > k.kept[r.cfg.Self.Node]
 }
 
 // Spread has all members be told at once, by Spreads, of what this node has written since
