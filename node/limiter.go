@@ -40,6 +40,8 @@ type limiter struct {
 // limitHealth is what of the limiter is in the status.
 type limitHealth struct {
 	replaced, lost, refused atomic.Uint64
+
+	awaits atomic.Pointer[[]crdt.NodeID] // nil: nobody
 }
 
 // limitStripes is how many tables there are: far more than cores, so that two requests
@@ -161,6 +163,11 @@ func (l *limiter) tick(now time.Time) []limit.Message {
 	l.sweepSome(at)
 	l.health.lost.Store(l.exchange.Lost)
 	l.health.refused.Store(l.exchange.Refused)
+	if ids := l.exchange.Awaits(); len(ids) > 0 {
+		l.health.awaits.Store(&ids)
+	} else {
+		l.health.awaits.Store(nil)
+	}
 	return out
 }
 

@@ -295,3 +295,23 @@ func TestLimitAfterAStandstill(t *testing.T) {
 		t.Error("the limit does not hold after a while")
 	}
 }
+
+// TestWhoHasNotToldIsNamed: a node that starts says of whom it does not know the counts, until it does.
+func TestWhoHasNotToldIsNamed(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.limits = []limit.Rule{limitRule(10, limit.Mesh)}
+	w.begin(testSettings(100), "a", "a", "b")
+	starts, silent := w.nodes[0], w.nodes[2]
+	w.kill(starts)
+	w.lose = func(l letter) bool { return l.from == silent.id && l.m.Kind == kindLimitKnown }
+	w.start(starts, testSettings(100))
+	w.run(5 * time.Second)
+	if ids := starts.core.limiter.health.awaits.Load(); ids == nil || len(*ids) != 1 || (*ids)[0] != silent.id {
+		t.Errorf("it awaits %v, want the one that is silent", ids)
+	}
+	w.lose = nil
+	w.run(5 * time.Second)
+	if ids := starts.core.limiter.health.awaits.Load(); ids != nil {
+		t.Errorf("all have told, and it awaits %v", *ids)
+	}
+}

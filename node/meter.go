@@ -1,8 +1,10 @@
 package node
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -71,6 +73,10 @@ type LimitsStatus struct {
 	MemoryBytes int `json:"memory_bytes"` // that counting may take
 	Keys        int `json:"keys"`         // for which there is room; 0: there is no rule
 
+	// Awaits are the names of nodes that have not told this one, since it started, all that they have counted: of the keys
+	// that they know, up to a limit may pass once more. None: left out.
+	Awaits []string `json:"awaits,omitempty"`
+
 	// What went wrong since the start.
 	Replaced uint64 `json:"replaced"` // keys that were forgotten too early, for others
 	Lost     uint64 `json:"lost"`     // requests that others have not heard of
@@ -105,6 +111,9 @@ func (n *Node) limitsStatus() LimitsStatus {
 	if l.tables.Load() != nil {
 		s.Keys = l.room
 	}
+	if ids := l.health.awaits.Load(); ids != nil {
+		s.Awaits = n.peerNames(*ids)
+	}
 	seen := *l.seen.Load()
 	for _, m := range l.meters.Load().order {
 		r := m.Rule()
@@ -115,6 +124,20 @@ func (n *Node) limitsStatus() LimitsStatus {
 		})
 	}
 	return s
+}
+
+// peerNames returns what some peers are called. Any goroutine may call it.
+func (n *Node) peerNames(ids []crdt.NodeID) (names []string) {
+	called := map[crdt.NodeID]string{}
+	if m := n.mesh.Load(); m != nil {
+		for _, p := range (*m).Members() {
+			called[crdt.NodeID(p.ID)] = p.Name
+		}
+	}
+	for _, id := range ids {
+		names = append(names, cmp.Or(called[id], id.String()))
+	}
+	return names
 }
 
 // LimitBound returns by how much more than the limit of a rule can pass, as far as this
