@@ -42,6 +42,7 @@ func (r *Room) rightsConfig(session time.Duration) ticket.RightsConfig {
 	return ticket.RightsConfig{
 		Self: r.core.self, Room: r.id, Session: session,
 		Unlimited: r.settings.Load().Policy != room.Escrow,
+		Code:      r.core.giftCode,
 		Seqs:      func(n uint64) uint64 { return r.core.issued.Add(n) - n + 1 },
 		Ended:     r.noteEnded(),
 		LeaveOut:  r.core.leaveOut,

@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,7 +75,7 @@ func inheritances(leavers int) (puts []durable.Write) {
 			from := crdt.NodeID{0xd1}
 			binary.BigEndian.PutUint32(from[1:], uint32(i+j))
 			got := amount(int64(1000+i), int64(100_000+i))
-			puts = append(puts, durable.Write{Object: object, Key: "inherited/" + id.String() + "/" + from.String(), Value: append(append([]byte{}, got...), got...)})
+			puts = append(puts, durable.Write{Object: object, Key: "inherited/" + id.String() + "/" + from.String(), Value: slices.Concat(got, got, []byte("the code"))})
 		}
 	}
 	return puts

@@ -2,6 +2,9 @@ package node
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +20,9 @@ import (
 // they have received, and a node writes what it gives before it says so; so nobody can
 // have more from a node than its ledger says, unless that is not the last one. A node
 // that starts again asks everybody for receipts before it opens its rooms, and whoever
-// it hears of later. A first start has given nothing, unless somebody chose its id and
+// it hears of later. With each gift goes a code that only the giver's data directory can make, and that comes
+// back with the receipt: whoever has the secret of the mesh could say else that it has got more, and
+// the giver would stop for good. A first start has given nothing, unless somebody chose its id and
 // it is not the first: whether an id has owned rights before is known to all, so that
 // one answer will do.
 
@@ -150,10 +155,13 @@ func (c *Core) takeReceipts(from replica.Peer, payload []byte) ([]Message, error
 		return nil, err
 	}
 	q := &c.inquiries
-	if a.Known && c.self.Boot == 1 && !c.open.Load() {
+	if a.Known && c.self.Boot == 1 && !q.over && !c.open.Load() { // over: nobody chose this node's id, so that nobody has had it
 		q.found = cmp.Or(q.found, error(fmt.Errorf("node %s knows this node from before, and its data directory is from today: %w", from.ID, ErrCopied)))
 	}
 	for _, r := range a.Items {
+		if r.Code != c.giftCode(r.Room, r.To, r.Gave) {
+			continue // not this node's gift
+		}
 		if gave := c.gave(r.Room, r.To); gave.Max(r.Gave) != gave && !c.facts.room(r.Room).retired {
 			q.found = cmp.Or(q.found, error(fmt.Errorf("node %s has got %d places and %d a minute of room %s from this node, whose data directory knows of %d and %d: %w",
 				r.To, r.Gave.Places, r.Gave.Rate, r.Room, gave.Places, gave.Rate, ErrCopied)))
@@ -171,6 +179,17 @@ func (c *Core) takeReceipts(from replica.Peer, payload []byte) ([]Message, error
 	q.by[from.ID] = inquiry{done: true}
 	q.over = c.self.Boot == 1
 	return nil, nil
+}
+
+// giftCode returns what this node says with a gift: see ticket.Code.
+func (c *Core) giftCode(room crdt.RoomID, to crdt.NodeID, gave ticket.Amount) ticket.Code {
+	mac := hmac.New(sha256.New, c.start.key)
+	mac.Write([]byte("gift of a node\x00"))
+	mac.Write(room[:])
+	mac.Write(to[:])
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(gave.Places)))
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(gave.Rate)))
+	return ticket.Code(binary.BigEndian.Uint64(mac.Sum(nil)))
 }
 
 // gave returns what this node knows to have given.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,6 +171,103 @@ func TestWhoDoesNotAnswerIsNotWaitedForLong(t *testing.T) {
 	}
 }
 
+// TestNobodyStopsANodeByAReceipt: a peer says that it, and others, have got more from a node than that has given:
+// with a code that it made up, with that of a real gift of less, of one to another node, and of one in another
+// room. The node goes on, also when it starts again.
+func TestNobodyStopsANodeByAReceipt(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.keys = true
+	w.begin(escrowSettings(90), "a", "a", "b")
+	w.run(20 * time.Second)
+	victim, mate, liar := w.nodes[0], w.nodes[1], w.nodes[2]
+	got := victim.core.receiptsOf(liar)
+	if len(got) != 1 || len(victim.core.receiptsOf(mate)) != 1 || got[0].Code == 0 {
+		t.Fatalf("receipts %v: nothing is tried", got)
+	}
+	forged := []ticket.Received{}
+	for _, more := range []ticket.Amount{{Places: 1}, {Rate: 1}, {Places: 1 << 30, Rate: 1 << 30}} {
+		r := got[0]
+		r.Gave = r.Gave.Add(more)
+		forged = append(forged, r, ticket.Received{Room: r.Room, To: r.To, Gave: r.Gave})
+		r.Room[0]++
+		forged = append(forged, r)
+	}
+	for _, to := range []crdt.NodeID{mate.id, {99}} {
+		forged = append(forged, ticket.Received{Room: got[0].Room, To: to, Gave: victim.core.receiptsOf(mate)[0].Gave.Add(got[0].Gave), Code: got[0].Code})
+	}
+	fresh := &machine{id: crdt.NodeID{7}, site: "a"} // nobody chose its id
+	w.start(fresh, escrowSettings(90))
+	known := ticket.AppendReceipts(nil, ticket.Receipts{Known: true})
+	if _, err := fresh.core.Receive(liar.peer(), kindReceipts, known, w.now); err != nil || fresh.core.Conflict() != nil {
+		t.Errorf("a word that it is known stops a new node: %v, %v", err, fresh.core.Conflict())
+	}
+	for range 2 { // while it runs, and before its rooms are open
+		for _, r := range forged {
+			payload := ticket.AppendReceipts(nil, ticket.Receipts{Items: []ticket.Received{r}})
+			if _, err := victim.core.Receive(liar.peer(), kindReceipts, payload, w.now); err != nil {
+				t.Fatal(err)
+			}
+			if err := victim.core.Conflict(); err != nil {
+				t.Fatalf("a receipt of %v stops the node: %v", r, err)
+			}
+		}
+		w.run(time.Second)
+		if err := victim.core.Conflict(); err != nil || !victim.core.Ready() {
+			t.Errorf("ready %v, conflict: %v", victim.core.Ready(), err)
+		}
+		w.kill(victim)
+		w.start(victim, escrowSettings(90))
+	}
+}
+
+func (m *machine) peer() replica.Peer {
+	return replica.Peer{ID: m.id, Boot: m.boot, Site: m.site, Ready: true}
+}
+
+// receiptsOf returns what another node says that it has from this one.
+func (c *Core) receiptsOf(other *machine) []ticket.Received { return other.core.receiptsFrom(c.self.Node) }
+
+// TestAReceiptIsPassedOn: who has got something leaves, and its heir knows how much of whom; also the
+// heir of that one.
+func TestAReceiptIsPassedOn(t *testing.T) {
+	s := escrowSettings(90)
+	w := newStoppedWorld(t)
+	w.keys = true
+	w.begin(s, "a", "b", "b", "b")
+	w.run(20 * time.Second)
+	m := w.nodes[0]
+	old := m.backup(t)
+	w.giveAway(w.crowd(80, at(w.nodes[1])))
+	got := m.core.receiptsOf(w.nodes[1])
+	w.kill(m)
+	for range 2 { // to an heir that has got nothing since the backup
+		var next *machine
+		for _, n := range w.nodes[1:] {
+			if n.core != nil && len(n.core.receiptsFrom(m.id)) > 0 && slices.Contains(n.core.receiptsFrom(m.id), got[0]) {
+				next = n
+			}
+		}
+		if next == nil {
+			t.Fatalf("nobody says %v", got[0])
+		}
+		if err := next.core.Leave(w.now); err != nil {
+			t.Fatal(err)
+		}
+		for end := w.now.Add(time.Minute); !next.core.Left() && w.now.Before(end); {
+			w.run(100 * time.Millisecond)
+		}
+		if !next.core.Left() {
+			t.Fatal("it has not left")
+		}
+		w.kill(next)
+	}
+	m.disk.keys, m.boot, m.snapshot = old.keys, old.boot, old.snapshot
+	w.start(m, s)
+	if err := w.conflict(m, 5*time.Second); !errors.Is(err, ErrCopied) || !strings.Contains(err.Error(), "has got") {
+		t.Errorf("conflict: %v", err)
+	}
+}
+
 // TestReceiptsOfManyRooms has more receipts than go into a message, at a node whose
 // rooms are not open.
 func TestReceiptsOfManyRooms(t *testing.T) {
@@ -178,8 +276,6 @@ func TestReceiptsOfManyRooms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rights.Receive(ticket.Transfer{From: giver, To: taker, Gave: ticket.Amount{Places: 3, Rate: 4}}, time.Unix(1000, 0))
-	puts := rights.Writes()
 	newCore := func(id crdt.NodeID) *Core {
 		c, err := NewCore(CoreConfig{Self: crdt.Incarnation{Node: id, Boot: 2}, Site: "a", OwnerKey: []byte("k"), Rand: rand.New(rand.NewPCG(1, 2))})
 		if err != nil {
@@ -188,6 +284,9 @@ func TestReceiptsOfManyRooms(t *testing.T) {
 		return c
 	}
 	here, there := newCore(giver), newCore(taker)
+	gave := ticket.Amount{Places: 3, Rate: 4}
+	rights.Receive(ticket.Transfer{From: giver, To: taker, Gave: gave, Code: here.giftCode(crdt.RoomID{1}, taker, gave)}, time.Unix(1000, 0))
+	puts := rights.Writes()
 	const rooms = 2*ticket.MaxReceipts + 1
 	for i := range rooms {
 		there.storing.found[crdt.RoomID{byte(i), byte(i >> 8)}] = puts

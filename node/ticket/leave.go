@@ -20,6 +20,7 @@ var (
 type Account struct {
 	Node      crdt.NodeID
 	Gave, Rcv Amount
+	Code      Code // of Rcv
 }
 
 // Final is the ledger of a node that leaves, as it stays for ever. The zero value
@@ -55,6 +56,7 @@ type Inherited struct {
 type Receipt struct {
 	From      crdt.NodeID
 	Base, Rcv Amount
+	Code      Code // of Rcv
 }
 
 // gave returns what a final ledger has given to a node.
@@ -141,7 +143,7 @@ func (r *Rights) lastLedger(to leaving) (f Final) {
 		f.Minting, f.MintAfter = Minting{true, disk.minted}, r.mintAfter()
 	}
 	for id, a := range disk.accounts {
-		f.Accounts = append(f.Accounts, Account{id, a.gave, a.rcv})
+		f.Accounts = append(f.Accounts, Account{id, a.gave, a.rcv, a.code})
 	}
 	slices.SortFunc(f.Accounts, func(a, b Account) int { return a.Node.Compare(b.Node) })
 	for leaver, minting := range disk.taken {
@@ -167,7 +169,7 @@ func (r *Rights) HandoverDue(now time.Time) (Handover, bool) {
 		return Handover{}, false
 	}
 	f, _ := r.final()
-	return Handover{Room: r.cfg.Room, Final: f, Minted: Minted{Tries: r.out.hand.tries - 1}}, true
+	return Handover{Room: r.cfg.Room, Final: f, Code: r.cfg.Code(r.cfg.Room, f.Heir, f.gave(f.Heir)), Minted: Minted{Tries: r.out.hand.tries - 1}}, true
 }
 
 // Left returns the final ledger of this node once its heir has taken over, or was
@@ -193,9 +195,9 @@ func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 		return false
 	}
 	if !r.answersFor(f.Node) {
-		r.bookTakeover(f, now)
+		r.bookTakeover(h, now)
 	}
-	if ack := (Received{h.Room, f.Node, f.Heir, sum, true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
+	if ack := (Received{Room: h.Room, From: f.Node, To: f.Heir, Gave: sum, Handover: true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
 		r.ownRare().out.acks = append(r.out.acks, ack)
 	}
 	return true
@@ -217,22 +219,22 @@ type takeover struct {
 }
 
 // bookTakeover books a hand-over, which is written in one batch.
-func (r *Rights) bookTakeover(f Final, now time.Time) {
-	next := &r.book.next
+func (r *Rights) bookTakeover(h Handover, now time.Time) {
+	f, next := h.Final, &r.book.next
 	before := next.received()
-	r.accept(f.Node, f.Heir, f.gave(f.Heir)) // also of one that is fenced: see promised
+	r.accept(f.Node, f.Heir, f.gave(f.Heir), h.Code) // also of one that is fenced: see promised
 	rate := next.received().Sub(before).Rate
 	r.answerFor(f.Node, f.Counted(r.cfg.LeaveOut))
 	for _, a := range f.Accounts {
 		if sane(a.Rcv) && !a.Rcv.IsZero() {
-			r.inherit(f.Node, Receipt{From: a.Node, Base: a.Rcv, Rcv: a.Rcv})
+			r.inherit(f.Node, Receipt{From: a.Node, Base: a.Rcv, Rcv: a.Rcv, Code: a.Code})
 		}
 	}
 	for _, h := range f.Inherited {
 		r.answerFor(h.Leaver, h.Minting)
 		for _, x := range h.Accounts {
 			if sane(x.Rcv) {
-				r.inherit(h.Leaver, Receipt{From: x.From, Base: x.Rcv, Rcv: x.Rcv})
+				r.inherit(h.Leaver, Receipt{From: x.From, Base: x.Rcv, Rcv: x.Rcv, Code: x.Code})
 			}
 		}
 	}
@@ -244,7 +246,7 @@ func (r *Rights) bookTakeover(f Final, now time.Time) {
 	}
 	// What this node itself has given to them is on no way any more.
 	for id := range next.taken {
-		r.credit(r.cfg.Self.Node, id, next.accounts[id].gave)
+		r.credit(Transfer{From: r.cfg.Self.Node, To: id, Gave: next.accounts[id].gave})
 	}
 	r.Settle(f, r.cfg.Self.Node)
 	r.inheritMintAfter(f, now)
@@ -344,7 +346,7 @@ func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
 	}
 	for _, a := range f.Accounts {
 		if a.Node != f.Heir && r.answersFor(a.Node) {
-			r.accept(f.Node, a.Node, a.Gave)
+			r.accept(f.Node, a.Node, a.Gave, 0)
 		}
 	}
 }

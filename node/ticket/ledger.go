@@ -15,13 +15,13 @@ import (
 // Keys of what is durable. Node ids are hexadecimal.
 const (
 	keyGave      = "gave/"      // + node: Amount, all in all
-	keyRcv       = "rcv/"       // + node: Amount, all in all
+	keyRcv       = "rcv/"       // + node: Amount, all in all, and the Code of it
 	keyMinted    = "minted"     // Amount, signed
 	keyBound     = "bound"      // Amount: never more is in use
 	keySpan      = "span"       // longest session of a lease, ms
 	keyDead      = "dead/"      // + node: its heir, and since and until which round
 	keyTaken     = "taken/"     // + leaver whose heir this node is: what that had minted
-	keyInherited = "inherited/" // + leaver / node: base and received Amount
+	keyInherited = "inherited/" // + leaver / node: base and received Amount, and the Code of that
 	keyRecovered = "recovered/" // + dead node: rights and what it minted
 	keyLeaving   = "leaving"    // heir, places in use
 	keyRetired   = "retired"
@@ -31,7 +31,10 @@ const (
 var errStored = errors.New("stored rights are not understood")
 
 // dealings are what one node has given another and received from it, all in all.
-type dealings struct{ gave, rcv Amount }
+type dealings struct {
+	gave, rcv Amount
+	code      Code // of rcv
+}
 
 // leaving says to whom a node passes on its rights, with how many in use.
 type leaving struct {
@@ -154,7 +157,8 @@ func (l *ledger) value(key string) []byte {
 	case keyGave:
 		return appendAmount(nil, l.accounts[ids[0]].gave)
 	case keyRcv:
-		return appendAmount(nil, l.accounts[ids[0]].rcv)
+		a := l.accounts[ids[0]]
+		return appendCode(appendAmount(nil, a.rcv), a.code)
 	case keyDead:
 		x := l.dead[ids[0]]
 		return binary.AppendVarint(binary.AppendVarint(slices.Clone(x.heir[:]), x.round), x.after)
@@ -169,7 +173,7 @@ func (l *ledger) value(key string) []byte {
 		return appendAmount(appendAmount(nil, x.rights), x.minted)
 	default: // keyInherited
 		x := l.inherited[ids[0]][ids[1]]
-		return appendAmount(appendAmount(nil, x.Base), x.Rcv)
+		return appendCode(appendAmount(appendAmount(nil, x.Base), x.Rcv), x.Code)
 	}
 }
 
@@ -215,7 +219,7 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 		a.gave = in.amount()
 		set(&l.own().accounts, id, a)
 	case keyRcv:
-		a.rcv = in.amount()
+		a.rcv, a.code = in.amount(), in.code()
 		set(&l.own().accounts, id, a)
 	case keyDead:
 		set(&l.own().dead, id, in.fence())
@@ -224,7 +228,7 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 	case keyRecovered:
 		set(&l.own().recovered, id, recovery{rights: in.amount(), minted: in.amount()})
 	case keyInherited:
-		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount()})
+		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount(), Code: in.code()})
 	}
 }
 
@@ -311,6 +315,8 @@ func appendAmount(dst []byte, a Amount) []byte {
 	return binary.AppendVarint(binary.AppendVarint(dst, a.Places), a.Rate)
 }
 
+func appendCode(dst []byte, c Code) []byte { return binary.BigEndian.AppendUint64(dst, uint64(c)) }
+
 // cursor takes a value apart. After the first thing that is missing or too large
 // all others are zero, and bad is set.
 type cursor struct {
@@ -320,6 +326,16 @@ type cursor struct {
 
 // maxRights bounds every number of rights, here as in messages.
 const maxRights = maxCounted
+
+func (c *cursor) code() Code {
+	const size = 8
+	if c.bad || len(c.left) < size {
+		c.bad = true
+		return 0
+	}
+	defer func() { c.left = c.left[size:] }()
+	return Code(binary.BigEndian.Uint64(c.left))
+}
 
 func (c *cursor) number() int64 {
 	n, size := binary.Varint(c.left)

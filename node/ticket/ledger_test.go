@@ -26,7 +26,7 @@ func TestStoredComesBack(t *testing.T) {
 	r.Open(3, now)
 	r.TakeOver(Handover{Final: Final{
 		Node: crdt.NodeID{8}, Heir: self.Node, InUse: 2,
-		Accounts: []Account{{self.Node, Amount{6, 6}, Amount{}}, {crdt.NodeID{7}, Amount{}, Amount{1, 1}}},
+		Accounts: []Account{{self.Node, Amount{6, 6}, Amount{}, 0}, {crdt.NodeID{7}, Amount{}, Amount{1, 1}, 0}},
 	}}, now)
 	write()
 	r.Fence(crdt.NodeID{9}, self.Node, 3, now)

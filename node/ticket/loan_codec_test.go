@@ -37,9 +37,9 @@ func someFinal() Final {
 	return Final{
 		Node: crdt.NodeID{1}, Heir: crdt.NodeID{2}, InUse: 9, Span: 48 * time.Hour,
 		Minting: Minting{true, Amount{-7, 70}}, MintAfter: time.UnixMilli(1_767_268_800_123),
-		Accounts: []Account{{Node: crdt.NodeID{5}, Gave: Amount{3, 4}, Rcv: Amount{5, 6}}},
+		Accounts: []Account{{Node: crdt.NodeID{5}, Gave: Amount{3, 4}, Rcv: Amount{5, 6}, Code: 1 << 63}},
 		Inherited: []Inherited{
-			{Leaver: crdt.NodeID{6}, Minting: Minting{true, Amount{8, -9}}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}}}},
+			{Leaver: crdt.NodeID{6}, Minting: Minting{true, Amount{8, -9}}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}, Code: 7}}},
 			{Leaver: crdt.NodeID{8}},
 		},
 		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}},
@@ -73,14 +73,14 @@ func rightsCodecs() []codec {
 		codecOf("loan call", someLoanCall(), AppendLoanCall, DecodeLoanCall),
 		codecOf("loan answer", someLoanAnswer(), AppendLoanAnswer, DecodeLoanAnswer),
 		codecOf("cancel", Cancel{aRoom, anchor, []Range{{anchor, 3, 1, 5, 6, 0}, {anchor, 3, 2, 7, 1, 0}}}, AppendCancel, DecodeCancel),
-		codecOf("transfer", Transfer{aRoom, aCaller.Node, theCounter, gift, minted}, AppendTransfer, DecodeTransfer),
-		codecOf("transfer that nothing was minted for", Transfer{aRoom, aCaller.Node, theCounter, gift, Minted{}}, AppendTransfer, DecodeTransfer),
-		codecOf("transfer of before", Transfer{aRoom, aCaller.Node, theCounter, gift, Minted{Older: true}}, AppendTransfer, DecodeTransfer),
+		codecOf("transfer", Transfer{aRoom, aCaller.Node, theCounter, gift, math.MaxUint64, minted}, AppendTransfer, DecodeTransfer),
+		codecOf("transfer that nothing was minted for", Transfer{aRoom, aCaller.Node, theCounter, gift, 0, Minted{}}, AppendTransfer, DecodeTransfer),
+		codecOf("transfer of before", Transfer{aRoom, aCaller.Node, theCounter, gift, 9, Minted{Older: true}}, AppendTransfer, DecodeTransfer),
 		codecOf("what was minted", minted.Told, AppendTold, DecodeTold),
-		codecOf("received", Received{aRoom, aCaller.Node, theCounter, gift, true}, AppendReceived, DecodeReceived),
+		codecOf("received", Received{aRoom, aCaller.Node, theCounter, gift, 0, true}, AppendReceived, DecodeReceived),
 		codecOf("want", Want{aRoom, aCaller.Node, gift}, AppendWant, DecodeWant),
-		codecOf("handover", Handover{aRoom, someFinal(), minted}, AppendHandover, DecodeHandover),
-		codecOf("handover of before", Handover{aRoom, someFinal(), Minted{Older: true}}, AppendHandover, DecodeHandover),
+		codecOf("handover", Handover{aRoom, someFinal(), 8, minted}, AppendHandover, DecodeHandover),
+		codecOf("handover of before", Handover{aRoom, someFinal(), 8, Minted{Older: true}}, AppendHandover, DecodeHandover),
 		codecOf("final ledger", someFinal(), AppendFinal, DecodeFinal),
 		codecOf("word", Word{crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}, 4, gift, Amount{}}, AppendWord, DecodeWord),
 	}
@@ -173,6 +173,7 @@ func lotsOfMinters() []byte {
 	w.keep(w.enc.EncodeBytes(aLender.Node[:]))
 	w.keep(w.enc.EncodeBytes(theCounter[:]))
 	w.amount(Amount{})
+	w.code(0)
 	w.keep(w.enc.EncodeArrayLen(MaxTold + 1))
 	return append(w.buf.Bytes(), make([]byte, 100*MaxTold)...)
 }

@@ -115,6 +115,11 @@ type Minted struct {
 	Tries int  // how often it was sent before; this is not part of the message
 }
 
+// Code is what a giver says with a gift, all in all, that nobody else can say: who returns it with a receipt
+// has got that much. Nobody but the giver can check it, who is sent every guess; so 64 bits will do. Zero: none
+// is known.
+type Code uint64
+
 // Transfer is rights that one node has given another, all in all: it may be lost,
 // doubled and overtaken. To differs from the receiver where that is the heir of
 // a node that left.
@@ -122,6 +127,7 @@ type Transfer struct {
 	Room     crdt.RoomID
 	From, To crdt.NodeID
 	Gave     Amount
+	Code     Code // of Gave
 	Minted   Minted
 }
 
@@ -130,6 +136,7 @@ type Received struct {
 	Room     crdt.RoomID
 	From, To crdt.NodeID // as in the Transfer
 	Gave     Amount
+	Code     Code // of Gave; in Receipts only
 	Handover bool
 }
 
@@ -146,5 +153,6 @@ type Want struct {
 type Handover struct {
 	Room   crdt.RoomID
 	Final  Final
+	Code   Code // of what the leaver has given its heir
 	Minted Minted
 }

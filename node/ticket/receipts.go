@@ -30,12 +30,12 @@ type Receipts struct {
 // Place returns where a receipt stands in the order.
 func (a Received) Place() Inquiry { return Inquiry{a.Room, a.To} }
 
-// MaxReceipts is how many go into one message: one takes 54 bytes at most, and messages
+// MaxReceipts is how many go into one message: one takes 63 bytes at most, and messages
 // have 256 KiB.
 const MaxReceipts = 4000
 
-// minReceipt is the least that one receipt takes: two ids and an amount.
-const minReceipt = 2 + 16 + 2 + 16 + 2
+// minReceipt is the least that one receipt takes: two ids, an amount and a code.
+const minReceipt = 2 + 16 + 2 + 16 + 2 + 1
 
 func (w writer) inquiry(q Inquiry) {
 	w.keep(w.enc.EncodeBytes(q.Room[:]))
@@ -71,6 +71,7 @@ func AppendReceipts(dst []byte, a Receipts) []byte {
 	for _, x := range a.Items {
 		w.inquiry(x.Place())
 		w.amount(x.Gave)
+		w.code(x.Code)
 	}
 	return w.buf.Bytes()
 }
@@ -82,7 +83,7 @@ func DecodeReceipts(message []byte) (Receipts, error) {
 		a.Behind, a.Known, a.More = r.inquiry(), r.flag(), r.flag()
 		for range r.atMost(MaxReceipts, minReceipt) {
 			at := r.inquiry()
-			a.Items = append(a.Items, Received{Room: at.Room, To: at.To, Gave: r.amount()})
+			a.Items = append(a.Items, Received{Room: at.Room, To: at.To, Gave: r.amount(), Code: r.code()})
 		}
 	})
 }
@@ -104,14 +105,14 @@ func ReceivedFrom(room crdt.RoomID, self crdt.NodeID, stored []Put, from crdt.No
 }
 
 func (l *ledger) receivedFrom(room crdt.RoomID, self, from crdt.NodeID) (out []Received) {
-	add := func(to crdt.NodeID, got Amount) {
+	add := func(to crdt.NodeID, got Amount, code Code) {
 		if !got.IsZero() {
-			out = append(out, Received{Room: room, From: from, To: to, Gave: got})
+			out = append(out, Received{Room: room, From: from, To: to, Gave: got, Code: code})
 		}
 	}
-	add(self, l.accounts[from].rcv)
+	add(self, l.accounts[from].rcv, l.accounts[from].code)
 	for leaver, by := range l.inherited {
-		add(leaver, by[from].Rcv)
+		add(leaver, by[from].Rcv, by[from].Code)
 	}
 	return out
 }

@@ -12,7 +12,7 @@ import (
 // TestReceiptsAreTakenApart holds the codec.
 func TestReceiptsAreTakenApart(t *testing.T) {
 	a := Receipts{Behind: Inquiry{crdt.RoomID{1}, crdt.NodeID{2}}, Known: true, More: true, Items: []Received{
-		{Room: crdt.RoomID{3}, To: crdt.NodeID{4}, Gave: Amount{Places: 5, Rate: 6}}, {Room: crdt.RoomID{7}, To: crdt.NodeID{8}, Gave: Amount{Places: 1 << 30}},
+		{Room: crdt.RoomID{3}, To: crdt.NodeID{4}, Gave: Amount{Places: 5, Rate: 6}, Code: 1 << 63}, {Room: crdt.RoomID{7}, To: crdt.NodeID{8}, Gave: Amount{Places: 1 << 30}},
 	}}
 	whole := AppendReceipts(nil, a)
 	if got, err := DecodeReceipts(whole); err != nil || !reflect.DeepEqual(got, a) {

@@ -40,6 +40,10 @@ type RightsConfig struct {
 	// taken by nobody else, and begin with 1.
 	Seqs func(n uint64) (first uint64)
 
+	// Code returns the code of what this node has given another, all in all. Nil: gifts have none, and nobody
+	// who returns a receipt for one can be believed.
+	Code func(room crdt.RoomID, to crdt.NodeID, gave Amount) Code
+
 	// Ended is told of each session that ends here, in the middle of a call of Rights: it
 	// must not call back. Nil: nobody wants to know, and when sessions began is not kept.
 	Ended func(Ended)
@@ -103,6 +107,9 @@ func OpenRights(cfg RightsConfig, stored []Put, now time.Time) (*Rights, Delta, 
 	b, err := openBook(stored)
 	if err != nil {
 		return nil, Delta{}, err
+	}
+	if cfg.Code == nil {
+		cfg.Code = func(crdt.RoomID, crdt.NodeID, Amount) Code { return 0 }
 	}
 	r := &Rights{cfg: cfg, start: now.UnixNano(), book: b, rare: noRare}
 	if r.cfg.Seqs == nil {

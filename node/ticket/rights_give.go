@@ -111,7 +111,7 @@ func (r *Rights) TransfersDue(now time.Time) []Transfer {
 		if r.refused(g.to) || r.handed(g.to) || !g.due(r.elapsed(now)) {
 			continue
 		}
-		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave, Minted: Minted{Tries: g.sent}})
+		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave, Code: r.cfg.Code(r.cfg.Room, g.to, g.gave), Minted: Minted{Tries: g.sent}})
 		g.sent++
 	}
 	return out
@@ -142,10 +142,10 @@ func (r *Rights) Receive(t Transfer, now time.Time) {
 	if r.book.next.leaving != nil || t.From == r.cfg.Self.Node {
 		return
 	}
-	if !r.credit(t.From, t.To, t.Gave) {
+	if !r.credit(t) {
 		return
 	}
-	if ack := (Received{t.Room, t.From, t.To, t.Gave, false}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
+	if ack := (Received{Room: t.Room, From: t.From, To: t.To, Gave: t.Gave}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
 		r.ownRare().out.acks = append(r.out.acks, ack)
 	}
 }
@@ -159,14 +159,13 @@ func sane(a Amount) bool {
 	return a.Places >= 0 && a.Rate >= 0 && a.Places <= maxRights && a.Rate <= maxRights
 }
 
-// credit books what from has given to, all in all. It reports whether it is for
-// this node to do so.
-func (r *Rights) credit(from, to crdt.NodeID, sum Amount) bool {
-	return !r.fenced(from) && r.accept(from, to, sum)
+// credit books a gift. It reports whether it is for this node to do so.
+func (r *Rights) credit(t Transfer) bool {
+	return !r.fenced(t.From) && r.accept(t.From, t.To, t.Gave, t.Code)
 }
 
-// accept is credit whoever it is from.
-func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
+// accept books what from has given to, all in all, whoever it is.
+func (r *Rights) accept(from, to crdt.NodeID, sum Amount, code Code) bool {
 	next := &r.book.next
 	if !sane(sum) {
 		return false
@@ -174,7 +173,7 @@ func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
 	if to == r.cfg.Self.Node {
 		x := next.accounts[from]
 		if more := x.rcv.Max(sum); more != x.rcv {
-			x.rcv = more
+			x.rcv, x.code = more, code.of(sum, more)
 			set(&next.own().accounts, from, x)
 			r.mark(keyOf(keyRcv, from))
 		}
@@ -185,7 +184,7 @@ func (r *Rights) accept(from, to crdt.NodeID, sum Amount) bool {
 	}
 	x := next.inherited[to][from]
 	if more := x.Rcv.Max(sum); more != x.Rcv {
-		x.From, x.Rcv = from, more
+		x.From, x.Rcv, x.Code = from, more, code.of(sum, more)
 		next.inherit(to, x)
 		r.mark(keyOf(keyInherited, to, from))
 	}
@@ -216,4 +215,12 @@ func (r *Rights) holds(a Received) bool {
 	}
 	_, taken := r.book.disk.taken[a.From]
 	return got.Max(a.Gave) == got && (!a.Handover || taken)
+}
+
+// of returns the code of rcv, if it is that of sum.
+func (c Code) of(sum, rcv Amount) Code {
+	if sum != rcv {
+		return 0 // of two ledgers that neither have it so
+	}
+	return c
 }

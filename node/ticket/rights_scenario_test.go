@@ -135,7 +135,7 @@ func TestALedgerOfBeforeOfWhoRecovered(t *testing.T) {
 // this one writes.
 func TestMintedFollowsFromTheLedger(t *testing.T) {
 	third := crdt.NodeID{0x77}
-	d := newDesk1(t, 0, Put{keyMinted, appendAmount(nil, Amount{200, 200})}, Put{keyOf(keyRcv, third), appendAmount(nil, Amount{7, 9})},
+	d := newDesk1(t, 0, Put{keyMinted, appendAmount(nil, Amount{200, 200})}, Put{keyOf(keyRcv, third), appendCode(appendAmount(nil, Amount{7, 9}), 0)},
 		Put{keyOf(keyGave, third), appendAmount(nil, Amount{60, 61})})
 	d.write(at(400))
 	if err := d.Leave(other, at(500)); err != nil {
@@ -165,6 +165,7 @@ func decodedOfBefore(t testing.TB, f Final) Final {
 		w.keep(w.enc.EncodeBytes(a.Node[:]))
 		w.amount(a.Gave)
 		w.amount(a.Rcv)
+		w.code(a.Code)
 	}
 	w.keep(w.enc.EncodeArrayLen(len(f.Inherited)))
 	for _, in := range f.Inherited {
@@ -174,6 +175,7 @@ func decodedOfBefore(t testing.TB, f Final) Final {
 			w.keep(w.enc.EncodeBytes(a.From[:]))
 			w.amount(a.Base)
 			w.amount(a.Rcv)
+			w.code(a.Code)
 		}
 	}
 	w.keep(w.enc.EncodeArrayLen(len(f.Recovered)))

@@ -8,23 +8,23 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// transferVersion 1 did not say how long the sessions of a leaver last.
-const transferVersion = 2
+// transferVersion 2 had no codes of gifts.
+const transferVersion = 4
 
 // transferMinted is the version of a Transfer and of a Handover that say what was minted;
 // transferVersion does not.
-const transferMinted = 3
+const transferMinted = 5
 
-// finalVersion 2 did not say what the leaver had minted, nor from when on its successor may
-// mint; so did the one before. A successor mints nothing for a while after such a ledger.
+// finalUncounted does not say what the leaver had minted, nor from when on its successor may
+// mint. A successor mints nothing for a while after such a ledger.
 const (
-	finalVersion   = 3
-	finalUncounted = 2
+	finalVersion   = 5
+	finalUncounted = 4
 )
 
-// minAccount is the least that one account or receipt takes: an id and the
-// numbers of two amounts.
-const minAccount = 2 + 16 + 4
+// minAccount is the least that one account or receipt takes: an id, the
+// numbers of two amounts, and a code.
+const minAccount = 2 + 16 + 4 + 1
 
 // takeApart has read fill in what a message says after its version. What is not
 // well formed, or goes on behind, is an error that names what it was to be.
@@ -77,6 +77,7 @@ func AppendTransfer(dst []byte, t Transfer) []byte {
 	w.keep(w.enc.EncodeBytes(t.From[:]))
 	w.keep(w.enc.EncodeBytes(t.To[:]))
 	w.amount(t.Gave)
+	w.code(t.Code)
 	w.minted(t.Minted)
 	return w.buf.Bytes()
 }
@@ -88,7 +89,7 @@ func DecodeTransfer(message []byte) (Transfer, error) {
 		r.id(t.Room[:])
 		r.id(t.From[:])
 		r.id(t.To[:])
-		t.Gave = r.amount()
+		t.Gave, t.Code = r.amount(), r.code()
 		t.Minted = r.minted(version)
 	})
 }
@@ -200,6 +201,7 @@ func DecodeWant(message []byte) (Want, error) {
 func AppendHandover(dst []byte, h Handover) []byte {
 	w := newRoomWriter(dst, h.Minted.version(), h.Room)
 	w.minted(h.Minted)
+	w.code(h.Code)
 	return AppendFinal(w.buf.Bytes(), h.Final)
 }
 
@@ -208,7 +210,7 @@ func AppendHandover(dst []byte, h Handover) []byte {
 func DecodeHandover(message []byte) (Handover, error) {
 	return takeApartUpTo(transferMinted, "handover", message, func(r *reader, version uint64, h *Handover) {
 		r.id(h.Room[:])
-		h.Minted = r.minted(version)
+		h.Minted, h.Code = r.minted(version), r.code()
 		h.Final = r.final()
 	})
 }
@@ -227,6 +229,7 @@ func AppendFinal(dst []byte, f Final) []byte {
 		w.keep(w.enc.EncodeBytes(a.Node[:]))
 		w.amount(a.Gave)
 		w.amount(a.Rcv)
+		w.code(a.Code)
 	}
 	w.keep(w.enc.EncodeArrayLen(len(f.Inherited)))
 	for _, in := range f.Inherited {
@@ -237,6 +240,7 @@ func AppendFinal(dst []byte, f Final) []byte {
 			w.keep(w.enc.EncodeBytes(a.From[:]))
 			w.amount(a.Base)
 			w.amount(a.Rcv)
+			w.code(a.Code)
 		}
 	}
 	w.keep(w.enc.EncodeArrayLen(len(f.Recovered)))
@@ -277,7 +281,7 @@ func (r *reader) final() (f Final) {
 	for range r.items(minAccount) {
 		var a Account
 		r.id(a.Node[:])
-		a.Gave, a.Rcv = r.amount(), r.amount()
+		a.Gave, a.Rcv, a.Code = r.amount(), r.amount(), r.code()
 		f.Accounts = append(f.Accounts, a)
 	}
 	for range r.items(2 + 16 + 1) {
@@ -289,7 +293,7 @@ func (r *reader) final() (f Final) {
 		for range r.items(minAccount) {
 			var a Receipt
 			r.id(a.From[:])
-			a.Base, a.Rcv = r.amount(), r.amount()
+			a.Base, a.Rcv, a.Code = r.amount(), r.amount(), r.code()
 			in.Accounts = append(in.Accounts, a)
 		}
 		f.Inherited = append(f.Inherited, in)
@@ -338,6 +342,10 @@ func (w writer) amount(a Amount) {
 func (r *reader) amount() Amount {
 	return Amount{Places: int64(r.number(maxCounted)), Rate: int64(r.number(maxCounted))}
 }
+
+func (w writer) code(c Code) { w.number(uint64(c)) }
+
+func (r *reader) code() Code { return Code(r.number(math.MaxUint64)) }
 
 // signed writes what was minted: less than nothing if more was burnt.
 func (w writer) signed(a Amount) {
