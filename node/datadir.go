@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/bootstrap"
+	"github.com/ropeline/ropeline/transport"
 )
 
 const (
@@ -56,8 +58,8 @@ type identity struct {
 
 // OpenDataDir opens or makes the directory and starts a new incarnation: the
 // raised boot number is on disk, in file and directory, before it returns. A
-// directory without an identity makes a new node, with the id want or, where that
-// is zero, a random one. A node whose certificate names its id gives it as want;
+// directory without an identity makes a new node, with a key, and the id want or, where that
+// is zero, that of the key. A node whose certificate names its id gives it as want;
 // a directory of another node is then refused, as is one that Refuse has marked: with
 // an error that wraps ErrCopied.
 func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
@@ -90,9 +92,8 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 		}
 		return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %s (%w)", path, id.Boot, id.Node, d.refused, ErrCopied)
 	}
-	if len(d.key) == 0 {
-		d.key = make([]byte, 32)
-		rand.Read(d.key) // never fails: crypto/rand ends the process instead
+	if want == (crdt.NodeID{}) && id.Node != crdt.NodeID(transport.IDOf(d.key)) {
+		return nil, fmt.Errorf("data directory %s belongs to node %s, whose id is that of a certificate, or of an earlier version; use that certificate, or move the directory away to start as a new node", path, id.Node)
 	}
 	id.Boot++
 	if err := d.writeIdentity(id); err != nil {
@@ -111,7 +112,8 @@ func (d *DataDir) Sub(name string) (string, error) {
 	return filepath.Join(d.root.Name(), name), nil
 }
 
-// Key returns what nobody has who has not this directory, or a copy of it. It is the same at all starts.
+// Key returns what nobody has who has not this directory, or a copy of it. It is the same at all starts, and the id of
+// the node follows from it unless that was chosen.
 func (d *DataDir) Key() []byte { return d.key }
 
 // Self returns this start of this node.
@@ -146,11 +148,11 @@ func (d *DataDir) takeLock() error {
 func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	text, err := d.root.ReadFile(identityFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		fresh := crdt.Incarnation{Node: want}
-		if want == (crdt.NodeID{}) {
-			rand.Read(fresh.Node[:]) // never fails: crypto/rand ends the process instead
+		if len(d.key) == 0 {
+			d.key = make([]byte, 32)
+			rand.Read(d.key) // never fails: crypto/rand ends the process instead
 		}
-		return fresh, nil
+		return crdt.Incarnation{Node: cmp.Or(want, crdt.NodeID(transport.IDOf(d.key)))}, nil
 	}
 	if err != nil {
 		return crdt.Incarnation{}, err
@@ -160,6 +162,9 @@ func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
 	}
 	node, err := crdt.ParseNodeID(stored.Node)
+	if err == nil && len(stored.Key) == 0 {
+		err = errors.New("it has no key")
+	}
 	if err != nil {
 		return crdt.Incarnation{}, fmt.Errorf("%s is damaged (%w); move the directory away to start as a new node", identityFile, err)
 	}

@@ -47,6 +47,9 @@ func TestDataDirTakesTheIDOfACertificate(t *testing.T) {
 	if d.Self().Node != want {
 		t.Errorf("node = %s, want %s", d.Self().Node, want)
 	}
+	if _, err := OpenDataDir(dir, crdt.NodeID{}); err == nil {
+		t.Error("a directory was opened whose id does not follow from its key, without that certificate")
+	}
 	if _, err := OpenDataDir(dir, crdt.NodeID{9}); err == nil {
 		t.Error("a directory was opened with the certificate of another node")
 	}

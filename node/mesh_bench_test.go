@@ -86,7 +86,7 @@ func newLive(tb testing.TB, data string, secret transport.Secret, name, site str
 		tb.Fatal(err)
 	}
 	id := transport.PeerID(dir.Self().Node)
-	identity, err := transport.IdentityFromSecret(secret, id, name, site, time.Now())
+	identity, err := transport.IdentityFromSecret(secret, dir.Key(), name, site, time.Now())
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -19,7 +19,7 @@ func benchPair(b *testing.B, change func(*Config)) (from *Mesh, to PeerID) {
 		cfg.ID, cfg.Boot, cfg.Site, cfg.Listen = testID(i+1), 1, "s", "127.0.0.1:0"
 		cfg.Logger = slog.New(slog.DiscardHandler)
 		var err error
-		if cfg.Identity, err = IdentityFromSecret(secret, cfg.ID, "n", "s", time.Now()); err != nil {
+		if cfg.Identity, err = IdentityFromSecret(secret, testKey(i+1), "n", "s", time.Now()); err != nil {
 			b.Fatal(err)
 		}
 		if i == 0 {

@@ -26,10 +26,6 @@ type Config struct {
 	ID   PeerID
 	Boot uint64 // number of this start; must grow with each start of the same ID
 
-	// Key is what only the data directory of this node has, and every start of it: a process that goes by this
-	// node's ID is another start of it if it knows the key, or a forgery. With an identity
-	// from files it does not matter.
-	Key []byte
 	// Known says that the node was of its mesh before this start: then it does not give way to
 	// another one that has its name and says that it was started earlier.
 	Known bool

@@ -124,14 +124,6 @@ func (m *Mesh) meet(conn *quic.Conn, id PeerID, h hello) error {
 	if h.instance == m.hello.instance {
 		return errSelf
 	}
-	if !m.proves(h) {
-		m.count.refusedPeers.Add(1)
-		if m.mayWarn(&m.lastDouble) {
-			m.log.Warn("peer refused: it goes by this node's id and has not its data directory; whoever has the secret of the mesh can do that: replace it",
-				"addr", conn.RemoteAddr().String(), "its_boot", h.boot, "boot", m.hello.boot)
-		}
-		return errMismatch
-	}
 	if h.boot > m.hello.boot || (h.boot == m.hello.boot && h.before(m.hello)) {
 		m.stop(fmt.Errorf("%w: it says boot %d, this process has boot %d", ErrSuperseded, h.boot, m.hello.boot))
 	}

@@ -1,19 +1,17 @@
 package transport
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
 )
 
 const (
-	helloVersion = 3
+	helloVersion = 4
 	helloHead    = 34 // bytes before the name, without those that follow
 
 	helloOlder = 1  // of nodes that know of no mesh ids
-	helloMesh  = 33 // bytes about the mesh, and the proof, which are the last before the length of the name
+	helloMesh  = 17 // bytes about the mesh, which are the last before the length of the name
 )
 
 // hello is what two ends tell each other first. It says nothing about who a
@@ -26,31 +24,10 @@ type hello struct {
 	started  int64    // start of the process, Unix nanoseconds by its own clock
 	name     string
 	mesh     mesh
-	proof    [16]byte // see proofOf
 }
 
 // maxBoot is more starts than any node has: a higher number was made up.
 const maxBoot = 1 << 40
-
-// proofOf returns what only a process can say that has the node's data directory, or a copy of it: whoever has the
-// secret of the mesh can make a certificate for any id, and say that it is a later start of that node.
-func (h *hello) proofOf(key []byte, id PeerID) (proof [16]byte) {
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte("ropeline start\x00"))
-	mac.Write(id[:])
-	mac.Write(binary.BigEndian.AppendUint64(nil, h.boot))
-	mac.Write(h.instance[:])
-	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(h.started)))
-	copy(proof[:], mac.Sum(nil))
-	return proof
-}
-
-// proves reports whether a process that goes by this node's id has its data directory. A
-// certificate that an operator's authority has made for the id is proof enough.
-func (m *Mesh) proves(h hello) bool {
-	want := h.proofOf(m.cfg.Key, m.cfg.ID)
-	return m.cfg.Identity.fromFiles() || hmac.Equal(want[:], h.proof[:])
-}
 
 // mesh is what a node says of the mesh that it is of.
 type mesh struct {
@@ -60,7 +37,7 @@ type mesh struct {
 }
 
 // appendHello writes: version (1), boot (8), instance (16), started (8),
-// mesh (16) and whether it is pending (1), proof (16), length of name (1), name. A node of
+// mesh (16) and whether it is pending (1), length of name (1), name. A node of
 // an older version is told nothing of a mesh.
 func appendHello(dst []byte, h hello, older bool) []byte {
 	if older {
@@ -74,7 +51,6 @@ func appendHello(dst []byte, h hello, older bool) []byte {
 	if !older {
 		dst = append(dst, h.mesh.id[:]...)
 		dst = append(dst, asByte(h.mesh.pending))
-		dst = append(dst, h.proof[:]...)
 	}
 	dst = append(dst, byte(len(h.name)))
 	return append(dst, h.name...)
@@ -102,7 +78,7 @@ func readHello(r io.Reader, older bool) (hello, error) {
 		mesh:     mesh{older: older},
 	}
 	if !older {
-		h.mesh.id, h.mesh.pending, h.proof = MeshID(head[33:49]), head[49] == 1, [16]byte(head[50:66])
+		h.mesh.id, h.mesh.pending = MeshID(head[33:49]), head[49] == 1
 		if head[49] > 1 {
 			return hello{}, malformed("hello with %d as a flag", head[49])
 		}

@@ -68,26 +68,26 @@ func TestStrangersGetNothing(t *testing.T) {
 	now := time.Now
 	for name, conf := range map[string]func(c *cluster) *tls.Config{
 		"another secret": func(*cluster) *tls.Config {
-			id, _ := IdentityFromSecret(NewSecret(), testID(2), "x", "site-0", now())
+			id, _ := IdentityFromSecret(NewSecret(), testKey(2), "x", "site-0", now())
 			return id.tlsConfig()
 		},
 		"no certificate": func(*cluster) *tls.Config {
 			return &tls.Config{InsecureSkipVerify: true, NextProtos: []string{alpn}}
 		},
 		"another protocol": func(c *cluster) *tls.Config {
-			id, _ := IdentityFromSecret(c.secret, testID(2), "x", "site-0", now())
+			id, _ := IdentityFromSecret(c.secret, testKey(2), "x", "site-0", now())
 			conf := id.tlsConfig()
 			conf.NextProtos, conf.VerifyConnection = []string{"h3"}, nil
 			return conf
 		},
 		"no protocol": func(c *cluster) *tls.Config {
-			id, _ := IdentityFromSecret(c.secret, testID(2), "x", "site-0", now())
+			id, _ := IdentityFromSecret(c.secret, testKey(2), "x", "site-0", now())
 			conf := id.tlsConfig()
 			conf.NextProtos, conf.VerifyConnection = nil, nil
 			return conf
 		},
 		"expired certificate": func(c *cluster) *tls.Config {
-			id, _ := IdentityFromSecret(c.secret, testID(2), "x", "site-0", now().Add(-30*24*time.Hour))
+			id, _ := IdentityFromSecret(c.secret, testKey(2), "x", "site-0", now().Add(-30*24*time.Hour))
 			leaf := id.cur.leaf
 			conf := id.tlsConfig()
 			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &leaf, nil }
@@ -203,7 +203,7 @@ func TestNonsenseIsCutOff(t *testing.T) {
 					return nil, nil
 				}
 				n := c.start(cfg)
-				id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+				id := mustIdentity(t, c.secret, testKey(66), "site-0", time.Now())
 				r := newRogue(t, w, 1)
 				conn := r.greeted(n, id, hello{boot: 1, name: "rogue"})
 				send(conn)
@@ -262,7 +262,7 @@ func TestClaimsAreNotBelieved(t *testing.T) {
 		c := newCluster(t, w)
 		ns := c.nodes(3)
 		victim := ns[1]
-		id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+		id := mustIdentity(t, c.secret, testKey(66), "site-0", time.Now())
 		conn := newRogue(t, w, 1).greeted(ns[0], id, hello{boot: 1, name: "rogue"})
 		claim := func(id PeerID, boot uint64, site string, host byte) {
 			_ = conn.SendDatagram(append([]byte{datagramGossip}, aliveMessage(memberName(id, boot), net.IPv4(10, 0, 0, host).To4(), 7000, map[string]string{tagName: "x", tagSite: site})...))
@@ -302,7 +302,7 @@ func TestFloodOfClaims(t *testing.T) {
 		w := newWire(lanDelay)
 		c := newCluster(t, w)
 		ns := c.nodes(2)
-		id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+		id := mustIdentity(t, c.secret, testKey(66), "site-0", time.Now())
 		conn := newRogue(t, w, 1).greeted(ns[0], id, hello{boot: 1, name: "rogue"})
 		for i := range 500 {
 			fake := PeerID{0: 200, 1: byte(i), 2: byte(i >> 8)}
@@ -369,7 +369,7 @@ func TestNoAnswerIsNoNonsense(t *testing.T) {
 		w := newWire(lanDelay)
 		c := newCluster(t, w)
 		n := c.start(c.config(1, 1, 0))
-		conn := newRogue(t, w, 1).greeted(n, mustIdentity(t, c.secret, testID(66), "site-0", time.Now()), hello{boot: 1, name: "busy"})
+		conn := newRogue(t, w, 1).greeted(n, mustIdentity(t, c.secret, testKey(66), "site-0", time.Now()), hello{boot: 1, name: "busy"})
 		go func() {
 			for {
 				s, err := conn.AcceptStream(conn.Context())
@@ -400,7 +400,7 @@ func TestSilentConnectionsDoNotPile(t *testing.T) {
 		w := newWire(lanDelay)
 		c := newCluster(t, w)
 		n := c.start(c.config(1, 1, 0))
-		id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+		id := mustIdentity(t, c.secret, testKey(66), "site-0", time.Now())
 		conn, err := newRogue(t, w, 1).dial(n, id.tlsConfig())
 		if err != nil {
 			t.Fatal(err)

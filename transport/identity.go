@@ -35,7 +35,8 @@ const (
 // the same node.
 type Identity struct {
 	id   PeerID
-	name string // in the leaf; of one that was made from a secret
+	key  ed25519.PrivateKey // of one that was made from a secret: the node's own, as name is
+	name string             // in the leaf
 	site string
 
 	resetKey [32]byte // the same after a restart, or peers could not be told of it
@@ -50,19 +51,36 @@ type material struct {
 	leaf    tls.Certificate
 	roots   *x509.CertPool
 	renewAt time.Time // zero: never
+	keyed   bool      // the id of a node is that of its key; else whoever makes certificates chooses it
 }
 
-// IdentityFromSecret makes a node's identity from the cluster's secret. The
+// IDOf returns the id of the node with a key, which is any bytes that nobody else has. It is a hash of the public key that
+// the node's certificates are for, so nobody goes by it without the key, though everybody who has the secret of
+// the mesh can make certificates.
+func IDOf(key []byte) PeerID { return idOf(nodeKey(key).Public().(ed25519.PublicKey)) }
+
+func idOf(public ed25519.PublicKey) PeerID {
+	sum := sha256.Sum256(public)
+	return PeerID(sum[:len(PeerID{})])
+}
+
+func nodeKey(key []byte) ed25519.PrivateKey {
+	seed := sha256.Sum256(append([]byte("ropeline node\x00"), key...))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+// IdentityFromSecret makes the identity of the node with a key (see IDOf) in the mesh with a secret. The
 // certificate authority is a function of the secret, so every node has the
 // same one and none has to be asked. The leaf is valid for a week around now
 // and is renewed by itself half-way, for as long as the process runs.
-func IdentityFromSecret(secret Secret, id PeerID, name, site string, now time.Time) (*Identity, error) {
+func IdentityFromSecret(secret Secret, key []byte, name, site string, now time.Time) (*Identity, error) {
 	switch {
 	case secret.IsZero():
 		return nil, errors.New("identity: the secret is empty")
-	case id.IsZero():
-		return nil, errors.New("identity: the node id is zero")
+	case len(key) == 0:
+		return nil, errors.New("identity: the node has no key")
 	}
+	id := IDOf(key)
 	if err := checkLabel("site", site, maxSiteLen); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
@@ -72,8 +90,8 @@ func IdentityFromSecret(secret Secret, id PeerID, name, site string, now time.Ti
 	if err := checkLabel("name", name, maxNameLen); err != nil {
 		return nil, fmt.Errorf("identity: %w", err)
 	}
-	i := &Identity{id: id, name: name, site: site}
-	copy(i.resetKey[:], secret.Lasting("mesh reset "+id.String(), len(i.resetKey)))
+	i := &Identity{id: id, key: nodeKey(key), name: name, site: site}
+	i.resetKey = sha256.Sum256(append([]byte("ropeline mesh reset\x00"), key...))
 	return i, i.Use([]Secret{secret}, now)
 }
 
@@ -81,8 +99,11 @@ func IdentityFromSecret(secret Secret, id PeerID, name, site string, now time.Ti
 // comes from the first, and peers may have theirs from any. Connections that are open
 // stay.
 func (i *Identity) Use(secrets []Secret, now time.Time) error {
-	if len(secrets) == 0 {
+	switch {
+	case len(secrets) == 0:
 		return errors.New("identity: no secret is given")
+	case i.key == nil:
+		return errors.New("identity: made from files, a secret cannot replace it")
 	}
 	roots := x509.NewCertPool()
 	var signer *x509.Certificate
@@ -97,11 +118,11 @@ func (i *Identity) Use(secrets []Secret, now time.Time) error {
 		}
 	}
 	remake := func(now time.Time) (material, error) {
-		leaf, err := newLeaf(signer, signerKey, i.id, i.name, i.site, now)
+		leaf, err := newLeaf(signer, signerKey, i.key, i.name, i.site, now)
 		if err != nil {
 			return material{}, err
 		}
-		return material{leaf: leaf, roots: roots, renewAt: now.Add(leafLife / 2)}, nil
+		return material{leaf: leaf, roots: roots, renewAt: now.Add(leafLife / 2), keyed: true}, nil
 	}
 	cur, err := remake(now)
 	if err != nil {
@@ -109,9 +130,6 @@ func (i *Identity) Use(secrets []Secret, now time.Time) error {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.make == nil && i.cur.roots != nil {
-		return errors.New("identity: made from files, a secret cannot replace it")
-	}
 	i.make, i.cur = remake, cur
 	return nil
 }
@@ -143,11 +161,8 @@ func clusterCA(secret Secret) (*x509.Certificate, ed25519.PrivateKey, error) {
 	return ca, key, nil
 }
 
-func newLeaf(ca *x509.Certificate, caKey ed25519.PrivateKey, id PeerID, name, site string, now time.Time) (tls.Certificate, error) {
-	pub, key, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("identity: make leaf key: %w", err)
-	}
+func newLeaf(ca *x509.Certificate, caKey, key ed25519.PrivateKey, name, site string, now time.Time) (tls.Certificate, error) {
+	public := key.Public().(ed25519.PublicKey)
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("identity: make leaf serial: %w", err)
@@ -155,13 +170,13 @@ func newLeaf(ca *x509.Certificate, caKey ed25519.PrivateKey, id PeerID, name, si
 	tmpl := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: name},
-		URIs:         []*url.URL{nodeURI(id, site)},
+		URIs:         []*url.URL{nodeURI(idOf(public), site)},
 		NotBefore:    now.Add(-leafSlack),
 		NotAfter:     now.Add(leafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
-	der, err := x509.CreateCertificate(rand.Reader, tmpl, ca, pub, caKey)
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, ca, public, caKey)
 	if err != nil {
 		return tls.Certificate{}, fmt.Errorf("identity: make leaf: %w", err)
 	}
@@ -290,13 +305,6 @@ func rootsFromPEM(caPEM []byte) (*x509.CertPool, error) {
 // ID returns the node that the certificate names.
 func (i *Identity) ID() PeerID { return i.id }
 
-// fromFiles reports whether an operator's authority says who may go by the node's id.
-func (i *Identity) fromFiles() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.make == nil
-}
-
 // Site returns the site that the certificate names.
 func (i *Identity) Site() string { return i.site }
 
@@ -342,6 +350,18 @@ func nodeOf(c *x509.Certificate) (PeerID, string, error) {
 		return PeerID{}, "", fmt.Errorf("certificate URI %q: want %q", u, nodeURI(id, site))
 	}
 	return id, site, nil
+}
+
+// verify checks a peer's certificates.
+func (m *material) verify(chain []*x509.Certificate, now time.Time) error {
+	if err := verifyChain(chain, m.roots, now); err != nil || !m.keyed {
+		return err
+	}
+	public, ok := chain[0].PublicKey.(ed25519.PublicKey)
+	if id, _, _ := nodeOf(chain[0]); !ok || id != idOf(public) {
+		return fmt.Errorf("certificate for node %s, whose key it has not", id)
+	}
+	return nil
 }
 
 // verifyChain checks a peer's certificates against roots. Names of hosts play

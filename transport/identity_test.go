@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-func mustIdentity(t *testing.T, s Secret, id PeerID, site string, now time.Time) *Identity {
+func mustIdentity(t *testing.T, s Secret, key []byte, site string, now time.Time) *Identity {
 	t.Helper()
-	i, err := IdentityFromSecret(s, id, "n", site, now)
+	i, err := IdentityFromSecret(s, key, "n", site, now)
 	if err != nil {
 		t.Fatalf("IdentityFromSecret: %v", err)
 	}
@@ -26,17 +26,18 @@ func mustIdentity(t *testing.T, s Secret, id PeerID, site string, now time.Time)
 
 // accepts reports whether a takes b's present certificate at now.
 func accepts(a, b *Identity, now time.Time) error {
-	return verifyChain([]*x509.Certificate{b.current(now).leaf.Leaf}, a.current(now).roots, now)
+	cur := a.current(now)
+	return cur.verify([]*x509.Certificate{b.current(now).leaf.Leaf}, now)
 }
 
 func TestIdentityFromSecret(t *testing.T) {
 	now := time.Now()
 	s := NewSecret()
-	a, b := mustIdentity(t, s, testID(1), "east", now), mustIdentity(t, s, testID(2), "west", now)
+	a, b := mustIdentity(t, s, testKey(1), "east", now), mustIdentity(t, s, testKey(2), "west", now)
 	if err := accepts(a, b, now); err != nil {
 		t.Errorf("same secret: %v", err)
 	}
-	if err := accepts(mustIdentity(t, NewSecret(), testID(1), "east", now), b, now); err == nil {
+	if err := accepts(mustIdentity(t, NewSecret(), testKey(1), "east", now), b, now); err == nil {
 		t.Error("another secret: accepted")
 	}
 	id, site, err := nodeOf(b.current(now).leaf.Leaf)
@@ -61,22 +62,63 @@ func TestIdentityFromSecret(t *testing.T) {
 		t.Error("an expired leaf is accepted")
 	}
 	// A peer whose clock is a day behind still gets in.
-	if err := accepts(a, mustIdentity(t, s, testID(2), "west", later), later.Add(-24*time.Hour)); err != nil {
+	if err := accepts(a, mustIdentity(t, s, testKey(2), "west", later), later.Add(-24*time.Hour)); err != nil {
 		t.Errorf("clock a day behind: %v", err)
+	}
+}
+
+// forgedIdentity returns what a holder of the secret can make for the id of another node: a certificate for a key of its own.
+func forgedIdentity(t *testing.T, s Secret, id PeerID, site string, now time.Time) *Identity {
+	t.Helper()
+	i := mustIdentity(t, s, []byte("forger"), site, now)
+	ca, key, err := clusterCA(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := *i.cur.leaf.Leaf
+	tmpl.URIs = []*url.URL{nodeURI(id, site)}
+	der, err := x509.CreateCertificate(rand.Reader, &tmpl, ca, i.key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if i.cur.leaf.Leaf, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	i.cur.leaf.Certificate = [][]byte{der}
+	return i
+}
+
+// TestNobodyGoesByTheIDOfAnother: the secret makes certificates for any id, and they are refused without the key
+// that the id follows from.
+func TestNobodyGoesByTheIDOfAnother(t *testing.T) {
+	now, s := time.Now(), NewSecret()
+	a, b := mustIdentity(t, s, testKey(1), "east", now), mustIdentity(t, s, testKey(2), "east", now)
+	forged := forgedIdentity(t, s, b.ID(), "east", now)
+	if id, _, err := nodeOf(forged.cur.leaf.Leaf); err != nil || id != b.ID() {
+		t.Fatalf("the certificate is for %s: %v", id, err)
+	}
+	if err := accepts(a, forged, now); err == nil {
+		t.Error("a certificate for another node's id is taken")
+	}
+	if err := accepts(a, forgedIdentity(t, s, forged.ID(), "west", now), now); err != nil {
+		t.Errorf("one for an id of its own is refused: %v", err)
+	}
+	if again := mustIdentity(t, s, testKey(2), "east", now); again.ID() != b.ID() || again.resetKey != b.resetKey {
+		t.Error("another start of a node has another id")
 	}
 }
 
 func TestIdentityRefusesBadInput(t *testing.T) {
 	now, s := time.Now(), NewSecret()
 	for name, f := range map[string]func() (*Identity, error){
-		"zero secret": func() (*Identity, error) { return IdentityFromSecret(Secret{}, testID(1), "n", "s", now) },
-		"zero id":     func() (*Identity, error) { return IdentityFromSecret(s, PeerID{}, "n", "s", now) },
-		"no site":     func() (*Identity, error) { return IdentityFromSecret(s, testID(1), "n", "", now) },
-		"slash":       func() (*Identity, error) { return IdentityFromSecret(s, testID(1), "n", "a/b", now) },
+		"zero secret": func() (*Identity, error) { return IdentityFromSecret(Secret{}, testKey(1), "n", "s", now) },
+		"no key":      func() (*Identity, error) { return IdentityFromSecret(s, nil, "n", "s", now) },
+		"no site":     func() (*Identity, error) { return IdentityFromSecret(s, testKey(1), "n", "", now) },
+		"slash":       func() (*Identity, error) { return IdentityFromSecret(s, testKey(1), "n", "a/b", now) },
 		"long site": func() (*Identity, error) {
-			return IdentityFromSecret(s, testID(1), "n", strings.Repeat("x", 64), now)
+			return IdentityFromSecret(s, testKey(1), "n", strings.Repeat("x", 64), now)
 		},
-		"bad name": func() (*Identity, error) { return IdentityFromSecret(s, testID(1), "a b", "s", now) },
+		"bad name": func() (*Identity, error) { return IdentityFromSecret(s, testKey(1), "a b", "s", now) },
 	} {
 		if _, err := f(); err == nil {
 			t.Errorf("%s: accepted", name)
@@ -247,7 +289,7 @@ func TestIdentitiesOfSeveralSecrets(t *testing.T) {
 	next := first.Next()
 	stages := [][]Secret{{first}, {first, next}, {next, first}, {next}} // leaf and what is accepted
 	at := func(id, stage int) *Identity {
-		i := mustIdentity(t, first, testID(id), "east", now)
+		i := mustIdentity(t, first, testKey(id), "east", now)
 		if err := i.Use(stages[stage], now); err != nil {
 			t.Fatal(err)
 		}

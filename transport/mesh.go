@@ -44,7 +44,6 @@ type Mesh struct {
 
 	lastSeek atomic.Int64 // when seekDouble last went, in m.now()
 
-	lastDouble                      atomic.Int64 // when one was last given of a peer that goes by this node's id, and has not its data directory
 	lastForeign, lastName, lastAddr atomic.Int64 // when a warning was last given that a peer is of another mesh, or has a name twice, or this node's address
 
 	greeting  chan struct{} // one token per connection that has not said hello
@@ -68,7 +67,6 @@ func New(cfg Config) (*Mesh, error) {
 	m.log = cfg.Logger.With("component", "transport")
 	m.hello = hello{boot: cfg.Boot, started: cfg.Clock().UnixNano(), name: cfg.Name}
 	rand.Read(m.hello.instance[:])
-	m.hello.proof = m.hello.proofOf(cfg.Key, cfg.ID)
 	m.belongs.Store(&mesh{id: cfg.Mesh, pending: cfg.Pending})
 	m.links = newLinks(m)
 	m.post = &post{m: m, boxes: map[PeerID]*outbox{}}

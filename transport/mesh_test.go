@@ -346,31 +346,42 @@ func TestWildcardListen(t *testing.T) {
 }
 
 // TestNobodyWithoutTheDirectoryStopsANode: whoever has the secret goes by a node's id, as a start to come or as this one that is
-// older, and by its name. The node goes on, as does the rest of the mesh with it.
+// older, and by its name. The node goes on, and so does another one with it.
 func TestNobodyWithoutTheDirectoryStopsANode(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(lanDelay)
 		c := newCluster(t, w)
 		cfg := c.config(1, 5, 0)
-		cfg.Key = []byte("of the first")
 		n := c.start(cfg)
+		third := c.config(3, 1, 0)
+		third.Seeds = []string{n.addr.String()}
+		other := c.start(third)
+		other.waitAlive(1, 10*time.Second)
 		time.Sleep(2 * nameSettles)
 		rogue := newRogue(t, w, 1)
-		as := mustIdentity(t, c.secret, cfg.ID, "site-0", time.Now())
-		for _, boot := range []uint64{5, 6, maxBoot} {
-			h := hello{boot: boot, instance: [16]byte{1}, started: 1, name: cfg.Name}
-			for _, key := range [][]byte{nil, []byte("of another")} {
-				h.proof = h.proofOf(key, cfg.ID)
-				rogue.greeted(n, as, h)
+		for _, to := range []*testNode{n, other} {
+			forged := forgedIdentity(t, c.secret, cfg.ID, "site-1", time.Now())
+			for _, boot := range []uint64{5, 6, maxBoot} {
+				if conn, err := rogue.dial(to, forged.tlsConfig()); err == nil { // TLS 1.3 lets a client believe that it is in
+					if s, err := conn.OpenStream(); err == nil {
+						_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: boot, instance: [16]byte{1}, started: 1, name: cfg.Name}, false))
+					}
+					expectNothing(t, conn)
+				}
+			}
+			rogue.greeted(to, mustIdentity(t, c.secret, testKey(77), "site-0", time.Now()), hello{boot: 1, started: 1, name: n.mesh.hello.name})
+		}
+		time.Sleep(5 * time.Second)
+		for _, to := range []*testNode{n, other} {
+			select {
+			case err := <-to.done:
+				to.done <- err
+				t.Fatalf("the node stopped: %v", err)
+			default:
 			}
 		}
-		rogue.greeted(n, mustIdentity(t, c.secret, testID(77), "site-0", time.Now()), hello{boot: 1, started: 1, name: n.mesh.hello.name})
-		time.Sleep(5 * time.Second)
-		select {
-		case err := <-n.done:
-			n.done <- err
-			t.Fatalf("the node stopped: %v", err)
-		default:
+		if p := other.peer(cfg.ID); p.State != Alive || p.Boot != 5 {
+			t.Errorf("the other one knows %+v", p)
 		}
 	})
 }

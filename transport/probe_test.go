@@ -17,7 +17,7 @@ func TestProbe(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	probe := func(s Secret) (time.Duration, error) {
-		id, err := IdentityFromSecret(s, testID(9), "doctor", "site-1", time.Now())
+		id, err := IdentityFromSecret(s, testKey(9), "doctor", "site-1", time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func runChild(seed, secret string) error {
 	}
 	cfg := LAN()
 	cfg.ID, cfg.Boot, cfg.Site, cfg.Listen, cfg.Seeds = testID(50), 1, "child", "127.0.0.1:0", []string{seed}
-	if cfg.Identity, err = IdentityFromSecret(s, cfg.ID, "child", cfg.Site, time.Now()); err != nil {
+	if cfg.Identity, err = IdentityFromSecret(s, testKey(50), "child", cfg.Site, time.Now()); err != nil {
 		return err
 	}
 	m, err := New(cfg)

@@ -141,14 +141,16 @@ func newCluster(t *testing.T, w *wire) *cluster {
 	return &cluster{t: t, wire: w, secret: NewSecret(), timing: LAN}
 }
 
-func testID(i int) PeerID { return PeerID{0: byte(i), 15: 0xaa} }
+func testKey(i int) []byte { return []byte{byte(i)} }
+
+func testID(i int) PeerID { return IDOf(testKey(i)) }
 
 // config is the configuration of node i in its given start; port 0 is its
 // usual one.
 func (c *cluster) config(i int, boot uint64, port uint16) Config {
 	c.t.Helper()
 	site := fmt.Sprintf("site-%d", i%2)
-	id, err := IdentityFromSecret(c.secret, testID(i), fmt.Sprintf("node-%d", i), site, time.Now())
+	id, err := IdentityFromSecret(c.secret, testKey(i), fmt.Sprintf("node-%d", i), site, time.Now())
 	if err != nil {
 		c.t.Fatalf("identity: %v", err)
 	}

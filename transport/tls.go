@@ -52,5 +52,6 @@ func (i *Identity) verifyPeer(cs tls.ConnectionState) error {
 		return errALPN
 	}
 	now := time.Now()
-	return strangerOf(verifyChain(cs.PeerCertificates, i.current(now).roots, now))
+	cur := i.current(now)
+	return strangerOf(cur.verify(cs.PeerCertificates, now))
 }

@@ -121,7 +121,7 @@ func TestAuditFindsOutWhoIsForgotten(t *testing.T) {
 		var log logged
 		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		n := c.start(cfg)
-		id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+		id := mustIdentity(t, c.secret, testKey(66), "site-0", time.Now())
 		conn := newRogue(t, w, 1).greeted(n, id, hello{boot: 1, name: "x"})
 		asked := forgetful(conn)
 		_ = conn.SendDatagram(append([]byte{datagramGossip}, aliveMessage(memberName(testID(66), 1), []byte{10, 9, 9, 1}, 9999, map[string]string{tagName: "x", tagSite: "site-0"})...))
@@ -143,7 +143,7 @@ func TestSourcesAreVerifiedUnderLoad(t *testing.T) {
 		cfg := c.config(1, 1, 0)
 		cfg.Limits.Handshakes = 2
 		n := c.start(cfg)
-		id := mustIdentity(t, c.secret, testID(66), "site-0", time.Now())
+		id := mustIdentity(t, c.secret, testKey(66), "site-0", time.Now())
 		r := newRogue(t, w, 1)
 		var retries atomic.Int64 // packets that tell a client to come again with a token
 		w.tapPackets(func(from netip.AddrPort, b []byte) {

@@ -265,7 +265,7 @@ func (d *doctor) identity() *transport.Identity {
 	if err != nil {
 		return nil
 	}
-	made, err := transport.IdentityFromSecret(all[0], transport.PeerID{1}, d.cfg.Name, d.cfg.Site, time.Now())
+	made, err := transport.IdentityFromSecret(all[0], []byte("doctor"), d.cfg.Name, d.cfg.Site, time.Now())
 	if err != nil || made.Use(all, time.Now()) != nil {
 		return nil
 	}

@@ -184,8 +184,8 @@ func passMesh(id, older bootstrap.MeshID) [16]byte {
 
 // identityFromSecrets makes an identity that follows the secrets of the mesh.
 func (s *Server) identityFromSecrets() (err error) {
-	id, cfg := s.dir.Self().Node, &s.cfg
-	made, err := transport.IdentityFromSecret(s.secrets.order()[0], transport.PeerID(id), cfg.Name, cfg.Site, time.Now())
+	cfg := &s.cfg
+	made, err := transport.IdentityFromSecret(s.secrets.order()[0], s.dir.Key(), cfg.Name, cfg.Site, time.Now())
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ func (s *Server) newMesh(answers calls) (*transport.Mesh, error) {
 	}
 	self := s.dir.Self()
 	t := transport.LAN()
-	t.ID, t.Boot, t.Key = transport.PeerID(self.Node), self.Boot, s.dir.Key()
+	t.ID, t.Boot = transport.PeerID(self.Node), self.Boot
 	t.Name, t.Site = s.cfg.Name, s.cfg.Site
 	t.Mesh, t.OlderMesh = transport.MeshID(s.node.Mesh()), transport.MeshID(s.older)
 	t.Pending = s.node.Mesh().IsZero()
