@@ -213,6 +213,11 @@ artifacts/pebble artifacts/pebble-challtestsrv:
 acme: artifacts/pebble artifacts/pebble-challtestsrv #+ certificates from a real authority, by each way of proof
 	$(GO) test -count=1 -v -run '^TestACME$$' ./cmd/ropeline
 
+CHANGES ?= 1000
+.PHONY: changes
+changes: #+ CHANGES changes (1000, about 20 minutes) at three processes, one of which is killed and loses its disk again and again: what was answered stays
+	$(GO) test -count=1 -timeout 0 -v -run '^TestAnAnswerIsOnASecondDisk$$' ./cmd/ropeline -changes $(CHANGES)
+
 MESHES ?= 1000000
 .PHONY: meshes
 meshes: #+ MESHES random small meshes (1000000, about 10 minutes), without the race detector
