@@ -155,9 +155,9 @@ func someAddress(in netip.Prefix, r *rand.Rand) string {
 }
 
 func TestAFloodMakesALineNoLongerThanAllowed(t *testing.T) {
-	perAddress, all, unlimited, floods := 300, 5000, 20_000, 100_000
+	perAddress, all, unlimited, floods, addresses := 300, 5000, 6000, 15_000, 100_000
 	if testing.Short() {
-		perAddress, all, unlimited, floods = 30, 500, 2000, 5000
+		perAddress, all, unlimited, floods, addresses = 30, 500, 2000, 5000, 5000
 	}
 	for name, tt := range map[string]struct {
 		limits room.NewVisitors
@@ -166,7 +166,7 @@ func TestAFloodMakesALineNoLongerThanAllowed(t *testing.T) {
 		want   int
 	}{
 		"one address":                  {room.NewVisitors{PerAddress: perAddress, All: all}, "2001:db8:1:2::/64", floods, perAddress},
-		"many addresses":               {room.NewVisitors{PerAddress: perAddress, All: all}, "2001:db8::/32", floods, all},
+		"many addresses":               {room.NewVisitors{PerAddress: perAddress, All: all}, "2001:db8::/32", addresses, all},
 		"no limit by address":          {room.NewVisitors{All: all}, "2001:db8:1:2::/64", floods, all},
 		"no limit on all":              {room.NewVisitors{PerAddress: perAddress}, "2001:db8:1:2::/64", floods, perAddress},
 		"no limit":                     {room.NewVisitors{}, "2001:db8:1:2::/64", unlimited, unlimited},
