@@ -92,3 +92,26 @@ func TestSummaryGap(t *testing.T) {
 		t.Errorf("known %v, want %v", r.Known("s"), src.Known("s"))
 	}
 }
+
+// TestWriteGap checks that writes behind a hole are left aside until it is filled. Should their
+// writer lose its disk before, nobody has them, instead of one node alone.
+func TestWriteGap(t *testing.T) {
+	var clock Clock
+	writer, src := testNode(0), new(LWW)
+	for _, key := range []string{"a", "b"} {
+		if err := src.Set(key, []byte(key), clock.Now(guardNow, writer)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := src.Delta(nil, 0).Pieces[0]
+	late := src.Delta(LWWDigest{writer: all.Writes[0].At}, 0).Pieces[0]
+	var r LWW
+	if gap := must(r.Apply(late, &clock, guardNow)); !gap || r.Len() > 0 || len(r.Digest()) > 0 {
+		t.Errorf("gap %v, and %d keys of %v are held", gap, r.Len(), r.Digest())
+	}
+	for _, p := range []LWWPiece{all, late} {
+		if gap := must(r.Apply(p, &clock, guardNow)); gap || r.Len() != 2 {
+			t.Errorf("gap %v, and %d keys are held", gap, r.Len())
+		}
+	}
+}

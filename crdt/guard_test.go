@@ -112,7 +112,7 @@ func TestStateIsBounded(t *testing.T) {
 		if _, err := sums.Apply(p, guardNow); err != nil {
 			refused[1]++
 		}
-		w := LWWPiece{Writer: testNode(0), From: uint64(i), To: uint64(i + 1), Writes: []Write{{Key: room.String(), At: uint64(i + 1)}}}
+		w := LWWPiece{Writer: testNode(0), From: uint64(min(i, maxLWWEntries)), To: uint64(i + 1), Writes: []Write{{Key: room.String(), At: uint64(i + 1)}}}
 		if _, err := lww.Apply(w, &clock, guardNow); err != nil {
 			refused[2]++
 		}

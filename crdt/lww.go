@@ -389,17 +389,23 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 func compareWrites(a, b Write) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) }
 
 // Apply merges one piece and moves clock past it. A stamp too far ahead to be
-// believed refuses the whole piece; gap and errors are those of Rows.Apply. The
-// piece is copied.
+// believed refuses the whole piece, with the errors of Rows.Apply. The piece is copied.
+// One behind a hole is left aside, which gap reports: nobody is told of writes behind a hole,
+// and if their writer loses its disk before the hole is filled, whoever took them would go by
+// them alone, for good.
 func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err error) {
-	if err := p.check(); err != nil {
-		return false, err
+	if err := p.check(); err != nil || p.From > m.known[p.Writer] {
+		return err == nil, err
 	}
+	return false, m.take(p, clock, now)
+}
+
+func (m *LWW) take(p LWWPiece, clock *Clock, now time.Time) error {
 	if _, ok := m.known[p.Writer]; !ok && len(m.known) >= maxWriters || !m.fits(p.Writes) {
-		return false, fmt.Errorf("writer %s: more than is kept: %w", p.Writer, ErrHostile)
+		return fmt.Errorf("writer %s: more than is kept: %w", p.Writer, ErrHostile)
 	}
 	if !clock.Observe(unpack(p.To, p.Writer), now) {
-		return false, fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrAhead)
+		return fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrAhead)
 	}
 	for _, w := range p.Writes {
 		if !m.hasForgotten(w, p.Writer) {
@@ -407,20 +413,23 @@ func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err erro
 		}
 	}
 	m.forgetUpTo(p.Writer, p.Forgot)
-	known, gap := advance(m.known[p.Writer], p.From, p.To)
+	known, _ := advance(m.known[p.Writer], p.From, p.To)
 	m.learn(p.Writer, known)
 	if len(p.Writes) > 0 {
 		m.changes++
 	}
-	return gap, nil
+	return nil
 }
 
 // Take merges one write out of turn: earlier ones of the same node may be missing, and until
 // these have come nobody is told of it by Delta. Errors are those of Apply.
 func (m *LWW) Take(key string, value []byte, at Stamp, clock *Clock, now time.Time) error {
 	n := at.packed()
-	_, err := m.Apply(LWWPiece{Writer: at.Node, From: max(1, n) - 1, To: n, Writes: []Write{{Key: key, At: n, Value: value}}}, clock, now)
-	return err
+	p := LWWPiece{Writer: at.Node, From: max(1, n) - 1, To: n, Writes: []Write{{Key: key, At: n, Value: value}}}
+	if err := p.check(); err != nil {
+		return err
+	}
+	return m.take(p, clock, now)
 }
 
 // Tellable reports whether others may be told of a write of that stamp: that it is not withheld.
