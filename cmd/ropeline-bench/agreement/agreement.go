@@ -41,7 +41,7 @@ func (s *Set) Judge(ctx context.Context, out, progress io.Writer) (kept bool, er
 		}
 		for i, v := range r.Violations[:min(shownViolations, len(r.Violations))] {
 			if i == 0 {
-				fmt.Fprintf(out, "seed %d: %d broken promises; again: ropeline-bench agreement -n 1 -v --seed %d\n", q.Seed, len(r.Violations), q.Seed)
+				fmt.Fprintf(out, "seed %d: %d broken promises; again: ropeline-bench agreement -n 1 -v --seed %d%s\n", q.Seed, len(r.Violations), q.Seed, s.without())
 			}
 			fmt.Fprintf(out, "  %s\n", v)
 		}
@@ -53,6 +53,14 @@ func (s *Set) Judge(ctx context.Context, out, progress io.Writer) (kept bool, er
 	fmt.Fprintf(out, "%d sequences, %d failed; %d acts were answered, %d of them named a node that had not confirmed; %d troubles; %v, %.1f a second of each worker\n",
 		t.Sequences, t.Failed, t.Answered, t.Named, t.Troubles, took.Round(time.Second), float64(t.Sequences)/took.Seconds()/float64(s.Workers))
 	return t.Failed == 0, context.Cause(ctx)
+}
+
+// without returns the flags that leave out what the set does.
+func (s *Set) without() (flags string) {
+	for _, kind := range s.Without {
+		flags += fmt.Sprintf(" --without %q", kind)
+	}
+	return flags
 }
 
 // Tally sums sequences up.

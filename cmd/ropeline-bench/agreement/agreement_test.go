@@ -10,11 +10,10 @@ import (
 	"github.com/ropeline/ropeline/node/catalog"
 )
 
-// TestActsHoldOrAreOverruled is the law, in some of the sequences that ropeline-bench agreement runs. Those in which a
-// node starts with a wrong clock are not among them.
+// TestActsHoldOrAreOverruled is the law, in some of the sequences that ropeline-bench agreement runs.
 func TestActsHoldOrAreOverruled(t *testing.T) {
 	single.Goroutine(t)
-	s := Set{N: 150, Seed: 1, Workers: 2, Without: []Kind{WrongTime}}
+	s := Set{N: 150, Seed: 1, Workers: 2}
 	tally := s.Run(t.Context(), func(_ int, q Sequence, r *Result) {
 		if len(r.Violations) > 0 {
 			t.Errorf("seed %d: %s", q.Seed, strings.Join(r.Violations, "\n"))

@@ -80,6 +80,28 @@ func (t *truth) allowed(all []entry, value string) bool {
 // shown is what a catalog has of things: their fields, by their ids.
 type shown map[string]map[string]string
 
+// differ returns in what two of them do, in order.
+func differ(a, b shown) (at []string) {
+	for id, fields := range a {
+		if b[id] == nil {
+			at = append(at, id)
+			continue
+		}
+		for name, value := range fields {
+			if b[id][name] != value {
+				at = append(at, fmt.Sprintf("%s of %s: %.20q and %.20q", name, id, value, b[id][name]))
+			}
+		}
+	}
+	for id := range b {
+		if a[id] == nil {
+			at = append(at, id)
+		}
+	}
+	slices.Sort(at)
+	return at
+}
+
 // judge returns what in a catalog is not as it must be.
 func (t *truth) judge(is shown) (broken []string) {
 	fail := func(format string, args ...any) { broken = append(broken, fmt.Sprintf(format, args...)) }

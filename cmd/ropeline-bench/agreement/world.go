@@ -3,7 +3,6 @@ package agreement
 import (
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"time"
 
@@ -218,7 +217,7 @@ func (w *world) start(m *machine) {
 		w.broken("node %d does not start: %v", m.no, err)
 		return
 	}
-	w.note("node %d starts, for the %d. time", m.no, m.Boot)
+	w.note("node %d of site %s starts, for the %d. time, as %.8s, with its clock %v ahead", m.no, m.Site, m.Boot, m.ID, m.ahead)
 	m.writing, m.started, m.links = false, w.now, map[crdt.NodeID]*link{}
 	core := m.core
 	w.every(tick, time.Duration(m.no)*tick/mostNodes, func() bool {
@@ -450,15 +449,19 @@ func (w *world) settle() {
 
 // differences returns what is not as it must be by now.
 func (w *world) differences() (all []string) {
-	first := w.nodes[0]
 	for _, m := range w.nodes {
 		switch {
 		case m.core == nil || !m.core.Ready():
 			return []string{fmt.Sprintf("node %d is not ready", m.no)}
 		case m.core.Conflict() != nil:
 			return []string{fmt.Sprintf("node %d stops: %v", m.no, m.core.Conflict())}
-		case !reflect.DeepEqual(shownBy(m.core.Catalog()), shownBy(first.core.Catalog())):
-			all = append(all, fmt.Sprintf("nodes %d and %d do not agree", m.no, first.no))
+		}
+	}
+	first := w.nodes[0]
+	agreed := shownBy(first.core.Catalog())
+	for _, m := range w.nodes {
+		for _, at := range differ(shownBy(m.core.Catalog()), agreed) {
+			all = append(all, fmt.Sprintf("nodes %d and %d do not agree on %s", m.no, first.no, at))
 		}
 		for r := range m.core.Catalog().Rooms() {
 			if is := m.core.Route(r.Settings.Host, "/"); (is == nil) != r.Settings.Suspended ||
@@ -467,5 +470,5 @@ func (w *world) differences() (all []string) {
 			}
 		}
 	}
-	return append(all, w.truth.judge(shownBy(first.core.Catalog()))...)
+	return append(all, w.truth.judge(agreed)...)
 }
