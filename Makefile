@@ -57,7 +57,7 @@ MIXED := ./node ./cmd/ropeline-bench ./cmd/ropeline-bench/agreement ./httpfront/
 # What measures, and the tools of operators: make test-all runs them with the race detector, make test without it.
 AROUND := $(addprefix ./,bench/differential bench/floods bench/measurement bench/rate bench/suite bench/tiers cmd/ropeline/operate)
 # Those that take longest begin first, so that the last one is not alone with a machine of many cores.
-LONGEST := ./transport ./cmd/ropeline ./httpfront ./httpfront/operator/dashboard ./bench/faults $(if $(ALL),./bench/conformance) ./node
+LONGEST := ./transport ./cmd/ropeline ./httpfront ./httpfront/server ./httpfront/operator/dashboard ./bench/faults $(if $(ALL),./bench/conformance ./bench/differential) ./node
 # Nearly all of bench/conformance is left to make test-all, and building it takes as long as all of many packages.
 LATER := $(if $(ALL),,./bench/conformance $(AROUND))
 CONCURRENT = $(LONGEST) $$($(GO) list ./... | grep -vxF "$$($(GO) list $(ALONE) $(LATER))")
