@@ -1,13 +1,11 @@
 package crdt
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"time"
 )
@@ -333,61 +331,6 @@ func (m *LWW) Digest() LWWDigest {
 	return d
 }
 
-// Delta returns what m knows and a replica with the digest have does not, in an
-// encoding of at most limit bytes; 0 means no limit. What does not fit is left
-// out newest first within a writer. A limit below the size of one value may
-// leave out everything.
-func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta {
-	b := newBudget(limit)
-	var d LWWDelta
-	for _, writer := range slices.SortedFunc(maps.Keys(m.known), NodeID.Compare) {
-		if m.KnownOf(writer) <= have[writer] {
-			continue
-		}
-		if p := m.piece(writer, have[writer], b); p.To > p.From {
-			d.Pieces = append(d.Pieces, p)
-		}
-	}
-	return d
-}
-
-func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
-	p := LWWPiece{Writer: writer, From: from, To: from}
-	if !b.take(lwwHeadSize) {
-		return p
-	}
-	if h := m.forgot[writer].upTo; from < h {
-		p.Forgot = h
-	}
-	upTo := m.KnownOf(writer)
-	for k, c := range m.entries.newer(writer, from) {
-		if e := m.entries.entry(k, c); c.at <= upTo {
-			p.Writes = append(p.Writes, e.write(m.entries.key(k)))
-		}
-	}
-	for key, all := range m.beneath {
-		i := m.told(all)
-		if i < 0 {
-			continue
-		}
-		if e := all[i]; e.stamp.Node == writer && e.stamp.packed() > from && e.stamp.packed() <= upTo {
-			p.Writes = append(p.Writes, e.write(key))
-		}
-	}
-	slices.SortFunc(p.Writes, compareWrites)
-	for i, w := range p.Writes {
-		if !b.take(w.size()) {
-			p.Writes = p.Writes[:i]
-			return p
-		}
-		p.To = w.At
-	}
-	p.To = upTo
-	return p
-}
-
-func compareWrites(a, b Write) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) }
-
 // Apply merges one piece and moves clock past it. A stamp too far ahead to be
 // believed refuses the whole piece, with the errors of Rows.Apply. The piece is copied.
 // One behind a hole is left aside, which gap reports: nobody is told of writes behind a hole,
@@ -473,50 +416,6 @@ func (m *LWW) fitsOwn(writes []Write, as Weight) bool {
 		freeBytes = keptLWWBytes / 2
 	}
 	return (keys == 0 || m.entries.len()+keys <= maxLWWEntries-free) && (size == 0 || m.size+size <= maxLWWBytes-freeBytes)
-}
-
-func (p LWWPiece) check() error {
-	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 || p.Writer == nobody && len(p.Writes) > 0 {
-		return fmt.Errorf("writer %s: writes %d to %d: %w", p.Writer, p.From, p.To, ErrHostile)
-	}
-	for _, w := range p.Writes {
-		if w.At <= p.From || w.At > p.To || w.First.packed() > w.At || len(w.Key) > maxKey || len(w.Value) > MaxValue {
-			return fmt.Errorf("writer %s: write %d of %d bytes: %w", p.Writer, w.At, len(w.Value), ErrHostile)
-		}
-	}
-	return nil
-}
-
-// Join returns one delta that has the effect of both. It shares nothing with
-// them.
-func (d LWWDelta) Join(o LWWDelta) LWWDelta {
-	var all []LWWPiece
-	for _, p := range slices.Concat(d.Pieces, o.Pieces) {
-		all = append(all, p.clone())
-	}
-	return LWWDelta{coalesce(all,
-		func(a, b LWWPiece) int { return cmp.Or(a.Writer.Compare(b.Writer), cmp.Compare(a.From, b.From)) },
-		func(a, b LWWPiece) bool { return a.Writer == b.Writer && b.From <= a.To },
-		(*LWWPiece).absorb)}
-}
-
-func (p LWWPiece) clone() LWWPiece {
-	p.Writes = slices.Clone(p.Writes)
-	for i := range p.Writes {
-		p.Writes[i].Value = bytes.Clone(p.Writes[i].Value)
-	}
-	return p
-}
-
-func (p *LWWPiece) absorb(o LWWPiece) {
-	newest := make(map[string]Write)
-	for _, w := range slices.Concat(p.Writes, o.Writes) {
-		if w.At > newest[w.Key].At {
-			newest[w.Key] = w
-		}
-	}
-	p.Writes = slices.SortedFunc(maps.Values(newest), compareWrites)
-	p.To, p.Forgot = max(p.To, o.To), max(p.Forgot, o.Forgot)
 }
 
 // put keeps the later write, as told by who tells of it last. Two values under one stamp cannot

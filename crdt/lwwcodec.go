@@ -11,6 +11,8 @@ const (
 	minLWWPiece = idSize + 4
 	minWrite    = 3
 	lwwHeadSize = idSize + 9 + 9 + 9 + arraySize
+
+	maxWriteSize = lwwHeadSize + maxKey + MaxValue + idSize + 64 // of the largest write, with the head of its piece
 )
 
 // AppendBinary appends the encoding of d to dst.

@@ -21,9 +21,9 @@ type lwwTable struct {
 	uses    []uint32 // of each form: how many keys have it
 	unused  []uint32 // forms that none has
 	writers []lwwWriter
-	writer  map[NodeID]uint32 // those that have an entry
-	idle    []uint32          // places in writers of no one
-	firsts  map[lwwKey]Stamp  // of entries with first
+	writer  map[NodeID]uint32           // those that have an entry
+	idle    []uint32                    // places in writers of no one
+	firsts  map[lwwKey]Stamp            // of entries with first
 	ids     packed.Table[lwwID, uint32] // the first entry of each chain of one id
 	shared  *[sharedValues]string       // values that were put lately, by hash
 }

@@ -112,4 +112,3 @@ func (s Settling) Without(writers []NodeID) Settling {
 	}
 	return s
 }
-

@@ -1,6 +1,7 @@
 package crdt
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -278,4 +279,60 @@ func (w *droppers) verdict(seed uint64) {
 func (m *LWW) lives(key string) bool {
 	_, _, ok := m.Get(key)
 	return ok
+}
+
+// TestTenThousandWritersLeaveNothing: of 10,000 nodes, of which a few exist at a time, each writes what is there to stay, and
+// something of its own that is deleted when it is gone. In the end there is no more than after the first thousand.
+func TestTenThousandWritersLeaveNothing(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	var m LWW
+	var clock Clock
+	id := func(i int) (id NodeID) {
+		binary.BigEndian.PutUint32(id[:], uint32(i+1))
+		return id
+	}
+	disk := map[string][]byte{}
+	var stored uint64
+	store := func(parts []Part) {
+		for _, p := range parts {
+			if disk[p.Name] = p.Value; p.Value == nil {
+				delete(disk, p.Name)
+			}
+		}
+	}
+	size := func() [6]int {
+		return [6]int{m.Len(), m.Writers(), m.size, len(m.entries.writers), len(m.entries.firsts), len(disk)}
+	}
+	var before [6]int
+	for i := range 10_000 {
+		now = now.Add(time.Minute)
+		next := func() Stamp { return clock.Now(now, id(i)) }
+		for _, key := range []string{fmt.Sprint("room/", i%100), "node/" + id(i).String()} {
+			if err := m.Set(key, []byte{byte(i)}, next()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if i > 3 {
+			if err := m.Set("node/"+id(i-3).String(), nil, next()); err != nil {
+				t.Fatal(err)
+			}
+			m.Adopt(slices.Sorted(m.ToldBy(id(i-3))), next)
+		}
+		store(m.Forget(m.Digest(), 10))
+		var gone []NodeID
+		for w := range m.Idle() {
+			gone = append(gone, w)
+		}
+		store(m.Drop(gone))
+		store(m.Parts(stored))
+		if stored = m.Changes(); i == 1000 {
+			before = size()
+		}
+	}
+	if after := size(); after != before {
+		t.Errorf("keys, writers, bytes, places of writers, first stamps and parts on disk are %v, after a thousand they were %v", after, before)
+	}
+	if got, at, _ := m.Get("room/7"); len(got) != 1 || at.Node != id(9907) {
+		t.Errorf("a room was written last by %s: %v", at.Node, got)
+	}
 }

@@ -71,14 +71,15 @@ func (c *Core) forgetDeleted(now time.Time) {
 // lookForSettled notes what is on all disks, asks again, and finds out what may be forgotten.
 func (c *Core) lookForSettled(now time.Time) {
 	f := &c.forgetting
-	gone := c.goneRooms()
-	if c.replica.Deleted() == 0 && len(gone) == 0 {
+	gone, departed := c.goneRooms(), c.departed()
+	if c.replica.Deleted() == 0 && len(gone)+len(departed) == 0 {
 		f.seen = nil
 		return
 	}
 	is := c.replica.Settling(slices.Collect(maps.Keys(c.existing())))
 	c.replica.Survey()
 	c.dropFacts(gone, is.All, now)
+	c.dropDeparted(departed, is.All, now)
 	f.seen = append(f.seen, seenSettling{now, is})
 	for i := len(f.seen) - 1; i >= 0; i-- {
 		if then := f.seen[i]; now.Sub(then.at) >= forgetAfter && is.Settles(then.is) {

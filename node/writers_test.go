@@ -64,3 +64,31 @@ func TestInventedWritersKeepNobodyOut(t *testing.T) {
 	}
 	w.agree()
 }
+
+// TestAFloodHoldsNoChangeUp: a peer fills the map with tens of thousands of keys. What operators change meanwhile is at all
+// nodes within a second, also by way of those that pass the flood on.
+func TestAFloodHoldsNoChangeUp(t *testing.T) {
+	const keys = 30_000
+	w := newCatalogWorld(t, shopSettings(90), "a", "a", "a", "b")
+	made := new(crdt.LWW)
+	var clock crdt.Clock
+	for i := range keys {
+		if err := made.Set(fmt.Sprintf("made/%032x", i), []byte{1}, clock.Now(w.now, w.nodes[0].id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.nodes[0].core.replica.RestoreMap(made.Parts(0)); err != nil {
+		t.Fatal(err)
+	}
+	w.run(time.Second)
+	w.edit(w.nodes[3], shopSettings(90).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 91 })
+	w.run(time.Second)
+	for _, m := range w.nodes {
+		if got := m.core.Catalog().Room(shopSettings(90).ID).Settings.TotalActiveUsers; got != 91 {
+			t.Errorf("a second after it was changed to 91, the limit at %s is %d", m.id, got)
+		}
+	}
+	if n := w.nodes[3].core.replica.MapLen(); n > keys {
+		t.Errorf("%d keys are everywhere already: the test shows nothing", n)
+	}
+}

@@ -1,0 +1,126 @@
+package crdt
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+)
+
+// What one replica tells another of an LWW.
+
+// Delta returns what m knows and a replica with the digest have does not, in an
+// encoding of at most limit bytes; 0 means no limit. What does not fit is left
+// out newest first within a writer, and of many writers those that have much first:
+// one that floods the map does not keep the others waiting. A limit below the size of one
+// value may leave out everything.
+func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta {
+	b := newBudget(limit)
+	var lacks []NodeID
+	for writer := range m.known {
+		if m.KnownOf(writer) > have[writer] {
+			lacks = append(lacks, writer)
+		}
+	}
+	slices.SortFunc(lacks, NodeID.Compare)
+	most := b.left
+	if len(lacks) > 1 {
+		most = max(most/shareOfWriter, maxWriteSize)
+	}
+	var d LWWDelta
+	for _, writer := range lacks {
+		share := min(most, b.left)
+		left := &budget{share}
+		if p := m.piece(writer, have[writer], left); p.To > p.From {
+			d.Pieces = append(d.Pieces, p)
+			b.left -= share - left.left
+		}
+	}
+	return d
+}
+
+// shareOfWriter is how many writers share a delta at least, if as many have something to say.
+const shareOfWriter = 4
+
+func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
+	p := LWWPiece{Writer: writer, From: from, To: from}
+	if !b.take(lwwHeadSize) {
+		return p
+	}
+	if h := m.forgot[writer].upTo; from < h {
+		p.Forgot = h
+	}
+	upTo := m.KnownOf(writer)
+	for k, c := range m.entries.newer(writer, from) {
+		if e := m.entries.entry(k, c); c.at <= upTo {
+			p.Writes = append(p.Writes, e.write(m.entries.key(k)))
+		}
+	}
+	for key, all := range m.beneath {
+		i := m.told(all)
+		if i < 0 {
+			continue
+		}
+		if e := all[i]; e.stamp.Node == writer && e.stamp.packed() > from && e.stamp.packed() <= upTo {
+			p.Writes = append(p.Writes, e.write(key))
+		}
+	}
+	slices.SortFunc(p.Writes, compareWrites)
+	for i, w := range p.Writes {
+		if !b.take(w.size()) {
+			p.Writes = p.Writes[:i]
+			return p
+		}
+		p.To = w.At
+	}
+	p.To = upTo
+	return p
+}
+
+func compareWrites(a, b Write) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) }
+
+func (p LWWPiece) check() error {
+	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 || p.Writer == nobody && len(p.Writes) > 0 {
+		return fmt.Errorf("writer %s: writes %d to %d: %w", p.Writer, p.From, p.To, ErrHostile)
+	}
+	for _, w := range p.Writes {
+		if w.At <= p.From || w.At > p.To || w.First.packed() > w.At || len(w.Key) > maxKey || len(w.Value) > MaxValue {
+			return fmt.Errorf("writer %s: write %d of %d bytes: %w", p.Writer, w.At, len(w.Value), ErrHostile)
+		}
+	}
+	return nil
+}
+
+// Join returns one delta that has the effect of both. It shares nothing with
+// them.
+func (d LWWDelta) Join(o LWWDelta) LWWDelta {
+	var all []LWWPiece
+	for _, p := range slices.Concat(d.Pieces, o.Pieces) {
+		all = append(all, p.clone())
+	}
+	return LWWDelta{coalesce(all,
+		func(a, b LWWPiece) int { return cmp.Or(a.Writer.Compare(b.Writer), cmp.Compare(a.From, b.From)) },
+		func(a, b LWWPiece) bool { return a.Writer == b.Writer && b.From <= a.To },
+		(*LWWPiece).absorb)}
+}
+
+func (p LWWPiece) clone() LWWPiece {
+	p.Writes = slices.Clone(p.Writes)
+	for i := range p.Writes {
+		p.Writes[i].Value = bytes.Clone(p.Writes[i].Value)
+	}
+	return p
+}
+
+func (p *LWWPiece) absorb(o LWWPiece) {
+	newest := make(map[string]Write)
+	for _, w := range slices.Concat(p.Writes, o.Writes) {
+		if w.At > newest[w.Key].At {
+			newest[w.Key] = w
+		}
+	}
+	p.Writes = slices.SortedFunc(maps.Values(newest), compareWrites)
+	p.To, p.Forgot = max(p.To, o.To), max(p.Forgot, o.Forgot)
+}
