@@ -359,6 +359,11 @@ func (c *Core) Tick(now time.Time) []Message {
 	return out
 }
 
+// lastWords returns what shall be sent of what the mesh is told, when nothing else is done any more.
+func (c *Core) lastWords(now time.Time) []Message {
+	return append(c.replicate(c.replica.Tick(now)), c.sendSpreads(now)...)
+}
+
 // openRooms opens the leases once the site's state is there: how many sessions
 // an earlier start of this node may have left is part of that state.
 func (c *Core) openRooms(now time.Time) {

@@ -61,7 +61,8 @@ type identity struct {
 // directory without an identity makes a new node, with a key, and the id want or, where that
 // is zero, that of the key. A node whose certificate names its id gives it as want;
 // a directory of another node is then refused, as is one that Refuse has marked: with
-// an error that wraps ErrCopied.
+// an error that wraps ErrCopied. But where the node was declared dead and nobody gave its id, a new
+// node starts in its place.
 func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
@@ -87,10 +88,15 @@ func OpenDataDir(path string, want crdt.NodeID) (_ *DataDir, err error) {
 		return nil, fmt.Errorf("data directory %s belongs to node %s, the certificate to node %s; use the certificate of that node, or another --data-dir", path, id.Node, want)
 	}
 	if d.refused != "" {
-		if d.refused == ErrDeclaredDead.Error() {
+		switch {
+		case d.refused != ErrDeclaredDead.Error():
+			return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %s (%w)", path, id.Boot, id.Node, d.refused, ErrCopied)
+		case want != crdt.NodeID{}:
 			return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %w", path, id.Boot, id.Node, ErrDeclaredDead)
 		}
-		return nil, fmt.Errorf("data directory %s: start %d of node %s was the last: %s (%w)", path, id.Boot, id.Node, d.refused, ErrCopied)
+		if id, err = d.renew(); err != nil {
+			return nil, fmt.Errorf("data directory %s: %w", path, err)
+		}
 	}
 	if want == (crdt.NodeID{}) && id.Node != crdt.NodeID(transport.IDOf(d.key)) {
 		return nil, fmt.Errorf("data directory %s belongs to node %s, whose id is that of a certificate, or of an earlier version; use that certificate, or move the directory away to start as a new node", path, id.Node)
@@ -149,8 +155,7 @@ func (d *DataDir) readIdentity(want crdt.NodeID) (crdt.Incarnation, error) {
 	text, err := d.root.ReadFile(identityFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if len(d.key) == 0 {
-			d.key = make([]byte, 32)
-			rand.Read(d.key) // never fails: crypto/rand ends the process instead
+			d.key = newKey()
 		}
 		return crdt.Incarnation{Node: cmp.Or(want, crdt.NodeID(transport.IDOf(d.key)))}, nil
 	}
@@ -192,6 +197,12 @@ func (d *DataDir) KeepIdentity() (written bool, err error) {
 		return false, err
 	}
 	return true, d.writeIdentity(d.self)
+}
+
+func newKey() []byte {
+	key := make([]byte, 32)
+	rand.Read(key) // never fails: crypto/rand ends the process instead
+	return key
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -315,7 +315,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
 	await, awaiting := awaiting{site: n.cfg.Site, patience: n.patience(), since: started}, true
-	var opened time.Time
+	var opened, conflict time.Time
 	defer n.moved.Store(0)
 	for {
 		n.moved.Store(n.Now().UnixNano())
@@ -359,7 +359,18 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			n.sayRefusals(now)
 		}
 		if err := n.core.Conflict(); err != nil {
-			return errors.Join(err, n.cfg.Data.Refuse(err)) // at once: requests under way may keep the process for long
+			if conflict.IsZero() {
+				conflict = now
+				if err := n.cfg.Data.Refuse(err); err != nil { // at once: requests under way may keep the process for long
+					return err
+				}
+			}
+			if !errors.Is(err, ErrDeclaredDead) || now.Sub(conflict) >= toldFor {
+				return err
+			}
+			n.send(mesh, n.core.lastWords(now)) // whoever starts here next does not know what operators have set at this node
+			n.journal.step(n.core, now)
+			continue
 		}
 		n.send(mesh, n.core.Tick(now))
 		n.send(mesh, n.journal.overdue(n.core, now))

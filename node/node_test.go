@@ -2,9 +2,11 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 	"github.com/ropeline/ropeline/transport"
@@ -239,7 +242,8 @@ func TestStatusTellsWhatWentWrong(t *testing.T) {
 	})
 }
 
-// TestANodeThatHearsOfItsOwnDeathEnds: others have its capacity.
+// TestANodeThatHearsOfItsOwnDeathEnds: others have its capacity. What starts in its directory is a new node, unless
+// somebody chose its id.
 func TestANodeThatHearsOfItsOwnDeathEnds(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,12 +256,40 @@ func TestANodeThatHearsOfItsOwnDeathEnds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		time.Sleep(2 * toldFor)
 		if err := stop(); !errors.Is(err, ErrDeclaredDead) {
 			t.Errorf("it ends with %v, want %v", err, ErrDeclaredDead)
 		}
 	})
-	if _, err := OpenDataDir(dir, crdt.NodeID{}); !errors.Is(err, ErrDeclaredDead) {
-		t.Errorf("started again: %v, want %v", err, ErrDeclaredDead)
+	before, err := os.ReadFile(filepath.Join(dir, identityFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var was identity
+	if err := json.Unmarshal(before, &was); err != nil {
+		t.Fatal(err)
+	}
+	id, err := crdt.ParseNodeID(was.Node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenDataDir(dir, id); !errors.Is(err, ErrDeclaredDead) {
+		t.Errorf("started again with its id: %v, want %v", err, ErrDeclaredDead)
+	}
+	for boot := range uint64(2) {
+		d, err := OpenDataDir(dir, crdt.NodeID{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, all, _, err := d.openStore(durable.Files{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if is := d.Self(); is.Node == id || is.Boot != boot+1 || len(all) > 0 || !d.Mesh().Record.Mesh.IsZero() {
+			t.Errorf("%v starts after node %s, with %d entries", is, id, len(all))
+		}
+		if err := errors.Join(s.Close(), d.Close()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -57,7 +57,7 @@ type inquiries struct {
 }
 
 // ErrDeclaredDead says that this node lives, and others have its capacity.
-var ErrDeclaredDead = errors.New("this node was declared dead, and other nodes have its capacity: move the data directory away, and start as a new node (with a certificate for a new id, if certificates are your own)")
+var ErrDeclaredDead = errors.New("this node was declared dead, and other nodes have its capacity: the next start in its data directory is that of a new node (with certificates of your own, move the directory away, and give it one for a new id)")
 
 // Conflict says why this node must not go on: another process is this node as well, its data
 // directory is older than what it has done, or it has heard that it was declared dead. Nil:

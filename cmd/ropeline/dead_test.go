@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,5 +102,16 @@ func TestTwoOfFourNodesAreGoneForGood(t *testing.T) {
 			used += s.Rooms[0].Rights.InUse - s.Rooms[0].Rights.Lent
 		}
 		return sum == limit && used <= 0
+	})
+
+	// One of them comes back all the same, as a new node.
+	was, err := left[0].status()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := dead[0]
+	back.start()
+	back.await("starts again as a new node, and serves", 30*time.Second, func(s node.Status) bool {
+		return s.Boot == 1 && s.Ready && !slices.ContainsFunc(was.Peers, func(p node.PeerStatus) bool { return p.Node == s.Node }) && len(s.Peers) == 2
 	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/ropeline/ropeline/cmd/cli"
 	"github.com/ropeline/ropeline/httpfront/observe/sink"
 	"github.com/ropeline/ropeline/httpfront/server"
+	"github.com/ropeline/ropeline/node"
 )
 
 func newRunCommand() *cobra.Command {
@@ -142,14 +143,25 @@ func stateDir(name string) (string, error) {
 	return filepath.Join(base, "ropeline", name), nil
 }
 
-// runNode runs a node until ctx ends, or an operator has it stop. At hangups the access log opens its file again.
+// runNode runs a node until ctx ends, or an operator has it stop. One that was declared dead goes on as a new one: others have what
+// it had, and everybody who has the secret of the mesh can say so. At hangups the access log opens its file again.
 func runNode(ctx context.Context, cfg server.Config, hangups <-chan os.Signal) error {
+	for {
+		err := runOnce(ctx, cfg, hangups)
+		if !errors.Is(err, node.ErrDeclaredDead) || cfg.Mesh.CertFile != "" || ctx.Err() != nil {
+			return err
+		}
+		cfg.Logger.Error("this node was declared dead although it runs; it gives up what it had, and starts again as a new node. If no operator did that, somebody has the secret of the mesh: replace it")
+	}
+}
+
+func runOnce(ctx context.Context, cfg server.Config, hangups <-chan os.Signal) error {
 	log := cfg.Logger
 	var beside sync.WaitGroup
 	defer beside.Wait()
 	besideCtx, stopBeside := context.WithCancel(ctx)
 	defer stopBeside()
-	node, err := server.New(cfg)
+	n, err := server.New(cfg)
 	if err != nil {
 		if _, ok := errors.AsType[*server.SettingError](err); ok {
 			return cli.UsageError{Err: err}
@@ -158,10 +170,10 @@ func runNode(ctx context.Context, cfg server.Config, hangups <-chan os.Signal) e
 	}
 	ended := make(chan struct{})
 	defer close(ended)
-	beside.Go(func() { tellManager(node, log) })
+	beside.Go(func() { tellManager(n, log) })
 	beside.Go(func() { giveBack(besideCtx, log) })
-	beside.Go(func() { reopen(node, hangups, ended, log) })
-	return node.Run(ctx)
+	beside.Go(func() { reopen(n, hangups, ended, log) })
+	return n.Run(ctx)
 }
 
 // catchHangups has SIGHUP do no harm, from now on: an early one would end the process. Nil is
