@@ -23,8 +23,8 @@ const startSize = 8 + 8 + 16 // boot, a number that no other start has, and the 
 type starting struct {
 	key   []byte // of the data directory; nil: what others say of this node's starts is believed
 	says  []byte
-	read  crdt.Stamp // of what was looked at last
-	found error      // what that says against this node
+	at    uint64 // MapChanges when it was looked at
+	found error  // what was found against this node
 }
 
 func newStarting(key []byte, self crdt.Incarnation, unique VisitorID) starting {
@@ -51,11 +51,12 @@ func (c *Core) tellStart(now time.Time) {
 // laterStart returns that there was a start that this node's data directory knows nothing of; nil: none is known.
 func (c *Core) laterStart() error {
 	s := &c.start
-	said, at, ok := c.replica.Get(nodeKey(factStart, c.self.Node))
-	if !ok || at == s.read || s.found != nil {
-		return s.found
+	at := c.replica.MapChanges()
+	if at == s.at || s.found != nil {
+		return s.found // nearly always: it is asked before each tick
 	}
-	s.read = at
+	s.at = at
+	said, _, _ := c.replica.Get(nodeKey(factStart, c.self.Node))
 	if len(said) != startSize || !hmac.Equal(said[16:], startCode(s.key, c.self.Node, said[:16])) {
 		return nil // not this node's
 	}
