@@ -131,20 +131,24 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 		Self: b.data.Self().Node, Name: name, Site: site, Names: b.cfg.Names,
 		Disk: b.data.Mesh(), Random: func(p []byte) { rand.Read(p) },
 	}, b.now())
-	ticker := time.Tick(bootstrapTick)
+	ticker := time.NewTicker(bootstrapTick)
+	defer ticker.Stop()
 	var logged time.Time
+	stands := false
 	for {
 		var out []bootstrap.Out
 		now := b.now()
-		if b.stands.Load() {
+		if !stands && b.stands.Load() {
+			stands = true
 			m.Complete()
+			ticker.Reset(memberInterval) // from here on it only answers
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case in := <-b.in:
 			out = m.Receive(in.from, in.m, now)
-		case <-ticker:
+		case <-ticker.C:
 			out = m.Tick(now, bootstrapPeers(mesh.Members()))
 		}
 		if err := b.write(m); err != nil {
