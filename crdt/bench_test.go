@@ -78,7 +78,7 @@ func BenchmarkCountSite(b *testing.B) {
 func BenchmarkSummaryDelta(b *testing.B) {
 	rows, sums, by := busyRows(12, 100, benchNow), new(Summaries), Incarnation{testNode(0), 1}
 	sums.TakeOver("site", by, 0, benchNow)
-	for _, room := range rows.Rooms("site") {
+	for room := range rows.Rooms("site") {
 		sums.Publish("site", by, room, Summarize(rows.CountSite("site", room, benchNow, Retention{}), time.Minute), benchNow)
 	}
 	b.ReportAllocs()

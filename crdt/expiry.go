@@ -193,11 +193,15 @@ func (r Retention) faded(room RoomID, kind Kind, changed int64, now time.Time) b
 	return r.keeps(room).over(changed, now).has(kind)
 }
 
-// horizon returns for how long after a site's last sign of life anything it
-// said of a room can count.
-func (r Retention) horizon(room RoomID) time.Duration {
+// pastHorizon reports whether nothing can count any more of what a site said of a room, whose last sign of life
+// was at told (Unix milliseconds).
+func (r Retention) pastHorizon(room RoomID, told int64, now time.Time) bool {
+	since, least := now.Sub(time.UnixMilli(told)), max(minFade, r.history()+2*maxAhead)
+	if since <= least {
+		return false // nearly always
+	}
 	f := r.fading(room)
-	return max(f.Session+leaseGuard, f.Refresh*5/2, minFade, r.history()+2*maxAhead)
+	return since > max(f.Session+leaseGuard, f.Refresh*5/2, least)
 }
 
 // counts reports whether a cell is part of the sums at now.

@@ -164,15 +164,20 @@ func (r *Rows) SiteHeader(site string, now time.Time) (h Header, ok bool) {
 // Owners yields the owners of all rows, in no order.
 func (r *Rows) Owners() iter.Seq[Incarnation] { return maps.Keys(r.rows) }
 
-// Rooms returns the rooms that the rows of a site count, in order.
-func (r *Rows) Rooms(site string) (rooms []RoomID) {
-	for _, w := range r.order {
-		if w.site == site {
-			rooms = slices.AppendSeq(rooms, maps.Keys(w.rooms))
+// Rooms yields the rooms that the rows of a site count, in no order, each for every row that does.
+func (r *Rows) Rooms(site string) iter.Seq[RoomID] {
+	return func(yield func(RoomID) bool) {
+		for _, w := range r.order {
+			if w.site != site {
+				continue
+			}
+			for room := range w.rooms {
+				if !yield(room) {
+					return
+				}
+			}
 		}
 	}
-	slices.SortFunc(rooms, RoomID.Compare)
-	return slices.Compact(rooms)
 }
 
 // Clone returns a copy that shares nothing with r.

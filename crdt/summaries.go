@@ -89,6 +89,9 @@ func (s Summary) Unexpired(now time.Time, ret Retention) Summary {
 	return s
 }
 
+// spans returns how many spans a summary counts.
+func (s Summary) spans() int { return len(s.Waiting) + len(s.Seen) + len(s.Admitted) }
+
 // unexpired shares its result's memory with spans; spans are never written to.
 func unexpired(spans []Span, kind Kind, now time.Time, ret Retention) []Span {
 	for len(spans) > 0 && ret.past(kind, spans[0].Tick, now) {
@@ -205,6 +208,15 @@ func (s *Summaries) Rooms(site string) iter.Seq[RoomID] {
 	return func(func(RoomID) bool) {}
 }
 
+// Has reports whether there is a summary of a room of a site.
+func (s *Summaries) Has(site string, room RoomID) bool {
+	w, ok := s.sites[site]
+	if ok {
+		_, ok = w.rooms[room]
+	}
+	return ok
+}
+
 // Published returns the newest summary of a room as it was published, whether
 // or not it has faded. It must not be written to.
 func (s *Summaries) Published(site string, room RoomID) Summary {
@@ -288,15 +300,16 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 	for site, w := range s.sites {
 		alive := len(w.rooms) == 0 // nothing to forget
 		for room, g := range w.rooms {
-			g.Summary = g.Unexpired(now, ret)
-			emptied := g.Empty() && now.After(time.UnixMilli(g.at).Add(ret.arrivals()))
-			over := now.After(time.UnixMilli(w.toldAt(g)).Add(ret.horizon(room)))
+			is := g.Unexpired(now, ret)
+			emptied := is.Empty() && now.After(time.UnixMilli(g.at).Add(ret.arrivals()))
+			over := ret.pastHorizon(room, w.toldAt(g), now)
 			alive = alive || !over
 			if former := g.version.compareStream(w.head) != 0; emptied || former && over {
 				delete(w.rooms, room)
-				continue
+			} else if is.spans() != g.spans() {
+				g.Summary = is
+				w.rooms[room] = g
 			}
-			w.rooms[room] = g
 		}
 		if now.After(time.UnixMilli(w.changed).Add(max(ret.arrivals(), minFade))) {
 			delete(s.sites, site)

@@ -16,11 +16,12 @@ import (
 // versions of what they publish.
 type leading struct {
 	on        bool
-	outranked bool                     // a ready member of the site has a better claim
-	heard     crdt.Version             // newest of our site that others speak of
-	urgent    map[crdt.RoomID]struct{} // rooms that do not wait for the next summary
-	told      uint64                   // lww.Tells when other sites were last pushed to
-	counts    crdt.Counts              // scratch
+	outranked bool                       // a ready member of the site has a better claim
+	heard     crdt.Version               // newest of our site that others speak of
+	urgent    map[crdt.RoomID]struct{}   // rooms that do not wait for the next summary
+	told      uint64                     // lww.Tells when other sites were last pushed to
+	stated    map[crdt.RoomID]crdt.Basis // of what was published, unless somebody waits
+	counts    crdt.Counts                // scratch
 }
 
 // Urgent sends the news of one room with the next Tick, at most once in 50 ms:
@@ -92,6 +93,7 @@ func (r *Replica) checkLead(now time.Time) {
 	}
 	if on && (began || !r.sums.Leads(site, self) || r.lead.heard.Outranks(r.sums.Known(site))) {
 		r.sums.TakeOver(site, self, r.lead.heard.Epoch, now)
+		clear(r.lead.stated)
 		r.publishAll(now)
 	}
 }
@@ -110,9 +112,7 @@ func (r *Replica) publishAll(now time.Time) {
 	if !r.lead.on {
 		return
 	}
-	// Rooms that are gone from the rows but not from the summary are published
-	// once more, empty.
-	rooms := slices.AppendSeq(r.rows.Rooms(r.cfg.Site), r.sums.Rooms(r.cfg.Site))
+	rooms := r.unstated(now)
 	slices.SortFunc(rooms, crdt.RoomID.Compare)
 	for _, room := range slices.Compact(rooms) {
 		r.publish(room, now)
@@ -120,6 +120,27 @@ func (r *Replica) publishAll(now time.Time) {
 	if h, ok := r.rows.SiteHeader(r.cfg.Site, now); ok {
 		r.sums.Close(r.cfg.Site, r.cfg.Self, h.Closed, now)
 	}
+}
+
+// unstated returns the rooms of our site whose counts may not be as they were published: most of thousands
+// of rooms are.
+func (r *Replica) unstated(now time.Time) (rooms []crdt.RoomID) {
+	site, known := r.cfg.Site, 0
+	for room := range r.sums.Rooms(site) { // those that are gone from the rows are published once more, empty
+		known++
+		if !r.rows.Same(r.lead.stated[room], site, room, now, r.cfg.Retention) {
+			rooms = append(rooms, room)
+		}
+	}
+	for room := range r.rows.Rooms(site) {
+		if !r.sums.Has(site, room) {
+			rooms = append(rooms, room)
+		}
+	}
+	if len(r.lead.stated) > known {
+		maps.DeleteFunc(r.lead.stated, func(room crdt.RoomID, _ crdt.Basis) bool { return !r.sums.Has(site, room) })
+	}
+	return rooms
 }
 
 func (r *Replica) publishUrgent(now time.Time) {
@@ -137,9 +158,13 @@ func (r *Replica) publishUrgent(now time.Time) {
 func (r *Replica) publish(room crdt.RoomID, now time.Time) {
 	site, ret := r.cfg.Site, r.cfg.Retention
 	r.lead.counts.Reset()
-	r.rows.AddSite(&r.lead.counts, site, room, now, ret)
+	basis := r.rows.AddSite(&r.lead.counts, site, room, now, ret)
 	sum := crdt.Summarize(r.lead.counts, r.cfg.BucketSpan(room))
 	if !sum.Equal(r.sums.Published(site, room).Unexpired(now, ret)) {
 		r.sums.Publish(site, r.cfg.Self, room, sum, now)
 	}
+	if len(sum.Waiting) > 0 {
+		basis = crdt.Basis{} // the spans in which they are counted may become others
+	}
+	r.lead.stated[room] = basis
 }

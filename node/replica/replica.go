@@ -149,7 +149,7 @@ func New(cfg Config) (*Replica, error) {
 		links:   make(map[crdt.NodeID]*link),
 		relays:  make(map[string]crdt.NodeID),
 		changed: make(map[crdt.RoomID]struct{}),
-		lead:    leading{urgent: make(map[crdt.RoomID]struct{})},
+		lead:    leading{urgent: make(map[crdt.RoomID]struct{}), stated: make(map[crdt.RoomID]crdt.Basis)},
 		stats:   Stats{MessagesOut: map[string]uint64{}, BytesOut: map[string]uint64{}, Refused: map[string]uint64{}},
 	}, nil
 }
