@@ -94,10 +94,31 @@ func (r *Room) adopt(s *room.Settings, now time.Time) {
 
 // every returns after how long a room's view is built anew without news.
 func (r *Room) every() time.Duration {
-	if r.idle {
+	switch {
+	case r.still:
+		return stillInterval
+	case r.idle:
 		return idleInterval
 	}
 	return viewInterval
+}
+
+// movesEvery returns how often the mover looks at a room.
+func (r *Room) movesEvery() time.Duration {
+	if r.still {
+		return stillInterval
+	}
+	return viewInterval
+}
+
+// outdated reports whether a room's view is older than others' use of what it allows may be. That of a room in
+// which all is still is as good as new while the loop comes round: whatever happens has it be built anew.
+func (r *Room) outdated(w *view, now time.Time) bool {
+	at := w.BuiltAt
+	if r.still && r.core.ticked.After(at) {
+		at = r.core.ticked
+	}
+	return now.Sub(at) > viewKept
 }
 
 // stale reports whether a room's view has to be built anew.

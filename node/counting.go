@@ -31,6 +31,7 @@ func (r *Room) open(now time.Time) {
 		panic("node: rights that could be read before cannot be now: " + err.Error())
 	}
 	delete(r.core.storing.found, r.id)
+	r.stirred = briefOf(now)
 	r.mu.Lock()
 	r.rights = rights
 	r.rights.SetRenewal(!s.DisableSessionRenewal)
@@ -273,6 +274,9 @@ func (r *Room) bookLine(changes []room.Change, now time.Time) {
 
 // look builds the view from which requests decide.
 func (r *Room) look(now time.Time) {
+	if r.news || now.Sub(r.viewed.time()) < r.every() {
+		r.stirred = briefOf(now)
+	}
 	r.wake()
 	r.viewed, r.news = briefOf(now), false
 	var upTo [classes]int64
@@ -287,6 +291,11 @@ func (r *Room) look(now time.Time) {
 	r.promise(v, k)
 	r.until = briefOf(v.Until)
 	r.idle = v.Active == 0 && v.Waiting == 0 && v.AdmittedMinute == 0 // most of a node's rooms, where there are thousands
+	if !r.idle {
+		r.stirred = r.viewed
+	}
+	// Under other policies a view depends on the time also where nobody is: whose turn it is.
+	r.still = r.idle && s.Policy == room.Escrow && !v.Event.Prequeueing && now.Sub(r.stirred.time()) >= stillAfter
 	r.adopt(v.Settings, now)
 	r.hurry(v)
 	r.expect(v, now)

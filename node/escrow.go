@@ -327,7 +327,7 @@ func (r *Room) retry(now time.Time) time.Duration {
 func (k *counters) allowed(want ticket.Places, now time.Time) ticket.Places {
 	r := k.room
 	w := r.view.Load()
-	if !r.core.fit() || r.core.leave.on || w.Over(now) || now.Sub(w.BuiltAt) > viewKept {
+	if !r.core.fit() || r.core.leave.on || w.Over(now) || r.outdated(w, now) {
 		return ticket.Places{}
 	}
 	kept := max(0, w.upTo[reserved]-r.used[reserved].Load()-int64(want.Reserved))

@@ -113,6 +113,7 @@ func TestARefusedBorrowIsAnsweredOnce(t *testing.T) {
 		r.mu.Lock()
 		r.rights.Open(r.rights.Free().Places, w.now)
 		r.mu.Unlock()
+		r.wake() // as whoever takes rights does
 		w.run(time.Second)
 	}
 	if free := r.Rights().Free.Places; free != 0 {

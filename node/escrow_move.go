@@ -375,11 +375,11 @@ func (r *Room) tickRights(now time.Time) []Message {
 		return out
 	}
 	k.loop.accounts.Close(now)
-	if moved := k.loop.supply.moved.time(); now.Sub(moved) >= viewInterval || now.Before(moved) {
+	if moved := k.loop.supply.moved.time(); now.Sub(moved) >= r.movesEvery() || now.Before(moved) {
 		out = append(out, k.move(0, now)...)
 	}
 	// By a time of its own: while visitors wait, the mover is asked all the time.
-	if lent := k.loop.supply.lenders.time(); now.Sub(lent) >= viewInterval || now.Before(lent) {
+	if lent := k.loop.supply.lenders.time(); now.Sub(lent) >= r.movesEvery() || now.Before(lent) {
 		k.loop.supply.lenders = briefOf(now)
 		k.setLenders(now)
 	}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -8,20 +9,26 @@ import (
 )
 
 // Rooms in which nothing happens. A node may have ten thousand of them, and the loop comes
-// round twenty times a second: it leaves them out until their view has to be built anew,
-// twice a second, or something wakes them: a note of a request, a message, news from peers,
-// a fact, settings, an event's edge. What is left out would have found nothing to do.
+// round twenty times a second: it leaves them out until their view is due again or something wakes
+// them: a note of a request, a message, news from peers, a fact, settings, an event's edge. What
+// is left out would have found nothing to do. A view is due twice a second where nobody is, and every
+// stillInterval once nothing has happened for stillAfter: then whatever wakes the room also has its view be built.
 
 // naps says which rooms the loop looks at. The zero value has none.
 type naps struct {
 	awake []*Room // by id
 	woken []*Room // since awake was put together
 	read  uint64  // the last reading of the facts that was looked at
+	last  brief   // when rouse was last called
+	next  brief   // before then nobody has slept enough; zero: not known
 	never bool    // for tests: nobody sleeps
 }
 
 // wake has the loop look at a room from now on.
 func (r *Room) wake() {
+	if r.still {
+		r.news = true // its view may be old
+	}
 	if r.nap != 0 {
 		r.nap = 0
 		r.core.naps.woken = append(r.core.naps.woken, r)
@@ -45,10 +52,14 @@ func (c *Core) roused(id crdt.RoomID) *Room {
 
 // wakeAll has the loop look at all rooms: something has changed that may concern them all.
 func (c *Core) wakeAll() {
-	for _, r := range c.order {
+	for i, r := range c.order {
 		r.nap = 0
+		if r.still { // to be looked at as soon as others, and like these not all at once
+			r.viewed = briefOf(c.ticked.Add(-stillInterval + time.Duration(i)*tickInterval%idleInterval))
+		}
 	}
 	c.naps.awake, c.naps.woken, c.naps.read = append(c.naps.awake[:0], c.order...), c.naps.woken[:0], c.facts.reading
+	c.naps.next = 0
 }
 
 // wakeTold has the loop look at the rooms of which there are new facts.
@@ -73,12 +84,18 @@ func (c *Core) wakeTold() {
 func (c *Core) rouse(now time.Time) {
 	n := &c.naps
 	c.wakeTold()
-	n.awake, n.woken = n.awake[:0], n.woken[:0]
 	at := briefOf(now)
+	if at >= n.last && at < n.next && len(n.woken) == 0 {
+		n.awake, n.last = n.awake[:0], at
+		return
+	}
+	n.awake, n.woken, n.last, n.next = n.awake[:0], n.woken[:0], at, math.MaxInt64
 	for _, r := range c.order {
 		if r.news || at >= r.nap || at < r.viewed {
 			r.nap = 0
 			n.awake = append(n.awake, r)
+		} else {
+			n.next = min(n.next, r.nap)
 		}
 	}
 }
@@ -100,21 +117,25 @@ func (c *Core) up() []*Room {
 // settleDown has rooms sleep in which there is nothing to do until their views are built
 // anew. It is called at the end of a tick.
 func (c *Core) settleDown(now time.Time) {
-	if c.naps.never || c.leave.on || !c.fit() {
+	n := &c.naps
+	if n.never || c.leave.on || !c.fit() {
+		n.next = 0
 		return
 	}
 	for _, r := range c.up() {
 		if !r.quiet(now) {
+			n.next = 0
 			continue
 		}
 		r.nap = briefOf(r.viewed.time().Add(r.every()))
 		r.notLaterThan(r.until)
 		if k := r.counters.Load(); len(c.peers) > 0 && k != nil && k.loop.supply != nil {
 			if k.leads() {
-				r.notLaterThan(briefOf(k.loop.supply.moved.time().Add(viewInterval))) // others may have rights, and want some
+				r.notLaterThan(briefOf(k.loop.supply.moved.time().Add(r.movesEvery()))) // others may have rights, and want some
 			}
-			r.notLaterThan(briefOf(k.loop.supply.lenders.time().Add(viewInterval)))
+			r.notLaterThan(briefOf(k.loop.supply.lenders.time().Add(r.movesEvery())))
 		}
+		n.next = min(n.next, r.nap)
 	}
 }
 

@@ -28,8 +28,15 @@ func visited(t *testing.T, restless bool, sites ...string) (j *transcript, slept
 	w := newStoppedWorld(t)
 	w.restless, w.more, w.remember = restless, rooms[1:], true
 	w.begin(rooms[0], sites...)
-	w.run(7 * time.Second)
+	w.run(17 * time.Second) // until nothing has happened for long
 	j = &transcript{}
+	for _, m := range w.nodes {
+		for _, r := range m.core.order {
+			if r.escrow() && !r.still {
+				t.Errorf("%v of node %v is not still", r.id, m.id)
+			}
+		}
+	}
 	choose := rand.New(rand.NewPCG(3, 4))
 	people := w.crowd(100, w.spread)
 	for step := range 1500 {
@@ -108,5 +115,37 @@ func TestSleepingRoomsAreAsThoseAwake(t *testing.T) {
 				t.Errorf("one run has %d lines, another %d", len(is.lines), len(want.lines))
 			}
 		})
+	}
+}
+
+// TestAStillRoomTurnsNobodyAway has a visitor come where nothing has happened for long, at each node and at any moment
+// between two looks at the room, and a crowd after that: the first gets in as soon as in any other room, and no more
+// of the others than the limit says.
+func TestAStillRoomTurnsNobodyAway(t *testing.T) {
+	for i := range 12 {
+		w := newWorld(t, escrowSettings(100), "a", "a", "b")
+		w.run(stillAfter + 3*time.Second + time.Duration(i)*430*time.Millisecond)
+		first := w.crowd(1, func(int) *machine { return w.nodes[i%3] })
+		r := first[0].at.core.order[0]
+		if !r.still {
+			t.Fatalf("the room is not still at node %v", first[0].at.id)
+		}
+		v := r.view.Load()
+		if now, stands := r.outdated(v, w.now), r.outdated(v, w.now.Add(viewKept+tickInterval)); now || !stands {
+			t.Errorf("a view is outdated = %v while the loop comes round, and %v when it stands", now, stands)
+		}
+		asked := w.now
+		if v := w.ask(first[0]); !v.Admit || w.now.Sub(asked) > 2*w.delay+2*tickInterval {
+			t.Errorf("let in = %v, after %v", v.Admit, w.now.Sub(asked))
+		}
+		more := w.crowd(130, w.spread)
+		in := 1 + w.askAll(more)
+		for range 3 {
+			w.run(5 * time.Second)
+			in += w.askAll(outside(more))
+		}
+		if in < 98 || in > 100 {
+			t.Errorf("%d are inside, want nearly 100 and no more", in)
+		}
 	}
 }

@@ -55,6 +55,7 @@ type Room struct {
 	news      bool // counts have changed since the view was built
 	busy      bool // the last tick had something to send
 	idle      bool // see every
+	still     bool // the same: nobody is in it, and nothing has happened in it lately
 	heldBack  bool // holdBack has been called
 
 	held      ticket.Amount  // as this node's row tells
@@ -65,6 +66,7 @@ type Room struct {
 	owed      []owed         // nearly always empty
 	nap       brief          // until when the loop leaves the room out; zero: it does not
 	viewed    brief          // when the view was built
+	stirred   brief          // when it was last built because of news, or of somebody who was there
 	until     brief          // when an event makes an end of it; zero: never
 	history   room.History
 	inFlight  *siteLeaving         // nil: nobody has been let in that it would count
