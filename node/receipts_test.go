@@ -225,7 +225,9 @@ func (m *machine) peer() replica.Peer {
 }
 
 // receiptsOf returns what another node says that it has from this one.
-func (c *Core) receiptsOf(other *machine) []ticket.Received { return other.core.receiptsFrom(c.self.Node) }
+func (c *Core) receiptsOf(other *machine) []ticket.Received {
+	return other.core.receiptsFrom(c.self.Node)
+}
 
 // TestAReceiptIsPassedOn: who has got something leaves, and its heir knows how much of whom; also the
 // heir of that one.
