@@ -125,6 +125,10 @@ func (c *Core) dropFacts(gone []crdt.RoomID, settled crdt.LWWDigest, now time.Ti
 
 func isRetired(key string) bool { return strings.HasPrefix(key, factRetired+"/") }
 
+// Forgotten reports whether this node does not open since the others have forgotten it: ErrForgotten.
+// Any goroutine may call it.
+func (c *Core) Forgotten() bool { return c.health.forgotten.Load() }
+
 // lookIfForgotten reports whether the others have forgotten this node, which has not opened its rooms yet.
 func (c *Core) lookIfForgotten() bool {
 	if c.replica.Forgotten() {

@@ -220,7 +220,7 @@ func (n *Node) Ready() error {
 		return n.notBootstrapped()
 	case n.GoesOnLeaving():
 		return ErrGoesOnLeaving
-	case n.core.health.forgotten.Load():
+	case n.core.Forgotten():
 		return ErrForgotten
 	case n.core.Ready():
 		return ErrNoRights

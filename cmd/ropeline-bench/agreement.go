@@ -19,10 +19,11 @@ func newAgreementCommand() *cobra.Command {
 		Short: "Run operators' acts at random nodes of meshes in virtual time",
 		Long: `Runs whole meshes of nodes, the same code that "ropeline run" runs, in virtual
 time through random acts of operators at random nodes, cuts, crashes, lost disks,
-nodes that join and wrong clocks. In the end all nodes have to agree on one
-catalog in which each act that was answered has its effect or was overruled by a
-later one. Each sequence follows from one number, and the next one has the next
-number. One that fails is printed with the command that runs it again.`,
+nodes that join and leave, wrong clocks and long pauses. In the end all nodes
+have to agree on one catalog in which each act that was answered has its effect
+or was overruled by a later one. Each sequence follows from one number, and the
+next one has the next number. One that fails is printed with the command that
+runs it again and prints the fewest steps that break a promise.`,
 		Example: `  ropeline-bench agreement -n 100000
   ropeline-bench agreement -n 1 --seed 17 -v
   ropeline-bench agreement --without "wrong time"`,

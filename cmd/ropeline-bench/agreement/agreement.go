@@ -3,8 +3,9 @@
 // answered as done has its effect or was overruled by a later change, and nothing is half there.
 //
 // Each sequence follows from one number: two to seven nodes in one to three sites, up to thirty acts of operators, and
-// between them cuts of nodes and sites, crashes, disks that are lost, nodes that join with the configuration file of the
-// others, and clocks that are wrong at a start. Then all is healed. What is true is known from what operators did and were
+// between them cuts of nodes and sites, in one direction too, crashes, disks that are lost, nodes that leave, nodes that
+// join with the configuration file of the others, clocks that are wrong at a start, and pauses in which deletions are
+// forgotten. Then all is healed. What is true is known from what operators did and were
 // answered alone, and not from the nodes.
 //
 // Of two acts that ran at once either may win, for each field by itself. What only a node had whose disk was lost may be
@@ -44,6 +45,10 @@ func (s *Set) Judge(ctx context.Context, out, progress io.Writer) (kept bool, er
 				fmt.Fprintf(out, "seed %d: %d broken promises; again: ropeline-bench agreement -n 1 -v --seed %d%s\n", q.Seed, len(r.Violations), q.Seed, s.without())
 			}
 			fmt.Fprintf(out, "  %s\n", v)
+		}
+		if s.Verbose && len(r.Violations) > 0 {
+			less := Reduce(q, nil)
+			fmt.Fprintf(out, "the same comes of %q with %v\n", less.Layout, less.Steps)
 		}
 		if done%1000 == 0 {
 			fmt.Fprintf(progress, "%d of %d sequences\n", done, s.N)

@@ -20,19 +20,26 @@ const (
 	DropEvent    Kind = "drop event"
 	MakeRule     Kind = "make rule"
 	ChangeRule   Kind = "change rule"
+	MoveRule     Kind = "move rule"
 	DropRule     Kind = "drop rule"
 	ReplaceRules Kind = "replace rules"
 	MakeLimit    Kind = "make limit"
 	ChangeLimit  Kind = "change limit"
+	MoveLimit    Kind = "move limit"
 	DropLimit    Kind = "drop limit"
+	ChangeZone   Kind = "change zone"
 
 	CutNode   Kind = "cut node"
 	CutSite   Kind = "cut site"
+	Mute      Kind = "mute"   // others hear nothing of a node, which hears them
+	Deafen    Kind = "deafen" // the other way round
 	Heal      Kind = "heal"
 	Restart   Kind = "restart"
 	Join      Kind = "join"
 	Wipe      Kind = "wipe"
 	BuryLost  Kind = "bury lost"
+	Leave     Kind = "leave"
+	Pause     Kind = "pause"      // nothing is done for so long that deletions are forgotten
 	WrongTime Kind = "wrong time" // a start with a wrong clock, and later one with the right one
 )
 
@@ -65,9 +72,10 @@ const mostNodes = 7
 var (
 	acts = []Kind{
 		MakeRoom, ChangeRoom, ChangeRoom, ChangeRoom, ChangeRoom, ChangeRoom, GivePage, GivePage, DropRoom,
-		MakeEvent, ChangeEvent, DropEvent, MakeRule, ChangeRule, DropRule, ReplaceRules, MakeLimit, ChangeLimit, ChangeLimit, DropLimit,
+		MakeEvent, ChangeEvent, DropEvent, MakeRule, MakeRule, ChangeRule, MoveRule, DropRule, ReplaceRules,
+		MakeLimit, ChangeLimit, ChangeLimit, MoveLimit, DropLimit, ChangeZone,
 	}
-	troubles = []Kind{CutNode, CutSite, Heal, Heal, Restart, Restart, Join, Wipe, BuryLost, WrongTime}
+	troubles = []Kind{CutNode, CutSite, Mute, Deafen, Heal, Heal, Restart, Restart, Join, Join, Wipe, BuryLost, Leave, WrongTime}
 )
 
 // Draw returns the sequence of a seed.
@@ -90,9 +98,12 @@ func Draw(seed uint64) Sequence {
 		default:
 			s.After = time.Duration(rng.IntN(3000)) * time.Millisecond
 		}
-		if rng.IntN(10) < trouble {
+		switch {
+		case rng.IntN(100) == 0:
+			s.Do = Pause
+		case rng.IntN(10) < trouble:
 			s.Do = troubles[rng.IntN(len(troubles))]
-		} else {
+		default:
 			s.Do = acts[rng.IntN(len(acts))]
 			n--
 		}

@@ -3,6 +3,7 @@ package agreement
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ type editing struct {
 }
 
 func (e *editing) sets(id, field, value string) {
-	e.said = append(e.said, fmt.Sprintf("%.8s %s %.12s", id, field, value))
+	e.said = append(e.said, fmt.Sprintf("%.8s %s %.40s", id, field, value))
 	e.effects = append(e.effects, func() {
 		x := e.w.truth.things[id]
 		x.fields[field] = append(x.fields[field], entry{e.by, value})
@@ -113,10 +114,18 @@ func (t *truth) make(id, in string, by *deed, fields map[string]string) {
 // writes returns what is to be written for the step, and notes what that is to come to.
 func (e *editing) writes(cat *catalog.Catalog, now time.Time) ([]catalog.Write, error) {
 	switch e.s.Do {
-	case MakeLimit, ChangeLimit, DropLimit:
+	case MakeLimit, ChangeLimit, MoveLimit, DropLimit:
 		was := cat.RateLimits()
 		is, err := e.limits(cat.RateLimits(), now)
+		e.setsChanged(allLimits, orderOf(was, idOfLimit), orderOf(is, idOfLimit))
 		return cat.LimitWrites(was, is), err
+	case ChangeZone:
+		name := zones[e.s.Thing%len(zones)]
+		z := cat.Zone(name)
+		was := fieldsOfZone(z)
+		z.SearchEngineCrawlerBypass = !z.SearchEngineCrawlerBypass
+		e.setsChanged(name, was, fieldsOfZone(z))
+		return catalog.ZoneWrites(name, z), nil
 	case MakeRoom:
 		r := e.room(now)
 		return cat.Writes(nil, r), nil
@@ -145,6 +154,7 @@ func (e *editing) writes(cat *catalog.Catalog, now time.Time) ([]catalog.Write, 
 		err = e.events(is, id, now)
 	default:
 		err = e.rules(is, id, now)
+		e.setsChanged(id, orderOf(was.Rules, idOfRule), orderOf(is.Rules, idOfRule))
 	}
 	if err == nil && cat.Check(was, nil) == nil {
 		err = cat.Check(is, nil)
@@ -168,7 +178,7 @@ func (e *editing) id() (id [16]byte) {
 
 func (e *editing) room(now time.Time) *catalog.Room {
 	s := settingsOf(crdt.RoomID(e.id()))
-	r := &catalog.Room{Zone: catalog.DefaultZone, Created: now.Truncate(time.Millisecond), Settings: s}
+	r := &catalog.Room{Zone: zones[e.s.Thing%len(zones)], Created: now.Truncate(time.Millisecond), Settings: s}
 	if e.s.Value%3 == 0 {
 		r.Settings.Front.CustomPage = page(e.s.Value)
 	}
@@ -276,6 +286,8 @@ func (e *editing) rules(is *catalog.Room, in string, now time.Time) error {
 		e.drops(id)
 		is.Rules = slices.Delete(is.Rules, i, i+1)
 		return nil
+	case e.s.Do == MoveRule:
+		return move(is.Rules, i, e.s.Value)
 	case e.s.Value%2 == 0:
 		x.Disabled = !x.Disabled
 	default:
@@ -305,6 +317,8 @@ func (e *editing) limits(is []catalog.RateLimit, now time.Time) ([]catalog.RateL
 	case e.s.Do == DropLimit:
 		e.drops(id)
 		return slices.Delete(is, i, i+1), nil
+	case e.s.Do == MoveLimit:
+		return is, move(is, i, e.s.Value)
 	case x.Incomplete:
 		return nil, errNothing
 	case v%4 == 0:
@@ -319,6 +333,39 @@ func (e *editing) limits(is []catalog.RateLimit, now time.Time) ([]catalog.RateL
 	x.Version++
 	e.setsChanged(id, was, fieldsOfLimit(x))
 	return is, nil
+}
+
+// move puts one of some things elsewhere among them.
+func move[T any](all []T, from, to int) error {
+	if to %= len(all); to == from {
+		return errNothing
+	}
+	x := all[from]
+	copy(all[from:], all[from+1:])
+	copy(all[to+1:], all[to:len(all)-1])
+	all[to] = x
+	return nil
+}
+
+func idOfRule(x *catalog.Rule) string       { return x.ID.String() }
+func idOfLimit(x *catalog.RateLimit) string { return x.ID.String() }
+
+// orderOf returns the field that an order is.
+func orderOf[T any](all []T, id func(*T) string) map[string]string {
+	var ids []string
+	for i := range all {
+		ids = append(ids, id(&all[i])[:8])
+	}
+	return map[string]string{ordered: strings.Join(ids, " ")}
+}
+
+// zones are those that there are, and allLimits is what has the order of the rate limits.
+var zones = []string{catalog.DefaultZone, "shop", "tickets"}
+
+const allLimits = "the rate limits"
+
+func fieldsOfZone(z catalog.Zone) map[string]string {
+	return map[string]string{"crawlers": strconv.FormatBool(z.SearchEngineCrawlerBypass)}
 }
 
 func fieldsOfRoom(r *catalog.Room) map[string]string {
@@ -361,6 +408,7 @@ func shownBy(cat *catalog.Catalog) shown {
 	is := shown{}
 	for r := range cat.Rooms() {
 		is[r.Settings.ID.String()] = fieldsOfRoom(r)
+		maps.Copy(is[r.Settings.ID.String()], orderOf(r.Rules, idOfRule))
 		for i := range r.Events {
 			is[r.Events[i].ID.String()] = fieldsOfEvent(&r.Events[i])
 		}
@@ -370,6 +418,10 @@ func shownBy(cat *catalog.Catalog) shown {
 	}
 	for _, l := range cat.RateLimits() {
 		is[l.ID.String()] = fieldsOfLimit(&l)
+	}
+	is[allLimits] = orderOf(cat.RateLimits(), idOfLimit)
+	for _, name := range zones {
+		is[name] = fieldsOfZone(cat.Zone(name))
 	}
 	return is
 }

@@ -41,7 +41,11 @@ type entry struct {
 type truth struct {
 	things map[string]*thing
 	lost   map[crdt.NodeID]bool // whose disk is
+	left   map[crdt.NodeID]int  // who has left, and how many disks were lost when it began to
 }
+
+// ordered is the field of what is in an order, which is that of its ids.
+const ordered = "order"
 
 // apart is how far the clocks of well nodes may lead apart who was first.
 const apart = time.Second
@@ -63,11 +67,25 @@ func (t *truth) holds(d *deed) bool {
 		return false
 	}
 	for id := range d.holders {
-		if !t.lost[id] {
+		if was, left := t.left[id]; !t.lost[id] && (!left || was == len(t.lost)) { // what a leaver had, a node has that may be lost later
 			return true
 		}
 	}
 	return false
+}
+
+// allowedOrder is allowed of an order: of acts that ran at once each may have changed it, and only after one that knew of all
+// others it is what that has made it.
+func (t *truth) allowedOrder(all []entry, value string) bool {
+	for _, e := range all {
+		knew := func(o entry) bool {
+			return o.by == e.by || o.by.everyone || o.by.answered && o.by.ended <= e.by.began && o.by.holders[e.by.at]
+		}
+		if t.holds(e.by) && !slices.ContainsFunc(all, func(o entry) bool { return !knew(o) }) {
+			return e.value == value
+		}
+	}
+	return true
 }
 
 // allowed reports whether a field may have a value.
@@ -122,7 +140,11 @@ func (t *truth) judge(is shown) (broken []string) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(fields)) {
-			if !t.allowed(x.fields[name], fields[name]) {
+			may := t.allowed
+			if name == ordered {
+				may = t.allowedOrder
+			}
+			if !may(x.fields[name], fields[name]) {
 				fail("%s has %s %.20q; %s", id, name, fields[name], said(x.fields[name]))
 			}
 		}

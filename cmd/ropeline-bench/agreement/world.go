@@ -19,6 +19,7 @@ const (
 	tick      = 100 * time.Millisecond
 	nearDelay = 3 * time.Millisecond
 	farDelay  = 40 * time.Millisecond
+	slowTick  = time.Second             // while nothing is done
 	goneSeen  = 1500 * time.Millisecond // after which membership tells that a node is down or cut off
 	backSeen  = 300 * time.Millisecond  // the same, that it is there
 	wellAhead = 100                     // ms by which the clocks of well nodes differ at most
@@ -44,6 +45,7 @@ type world struct {
 	queue  []event // in the order in which they happen
 	nodes  []*machine
 	away   map[string]bool // sites that are cut off
+	pauses bool            // nothing is done
 	truth  truth
 	result Result
 	fault  Fault
@@ -67,6 +69,10 @@ type machine struct {
 	disk    *durable.Memory
 	writing bool
 	cut     bool
+	mute    bool
+	deaf    bool
+	leaves  bool          // it was told to leave
+	ticked  time.Duration // the last time
 	ahead   time.Duration // its clock is
 	links   map[crdt.NodeID]*link
 }
@@ -133,7 +139,7 @@ func (w *world) broken(format string, args ...any) {
 // Run runs a sequence.
 func (q Sequence) Run(trace bool, fault Fault) *Result {
 	w := &world{rng: rand.New(rand.NewPCG(q.Seed, 7)), away: map[string]bool{}, trace: trace, fault: fault}
-	w.truth = truth{things: map[string]*thing{}, lost: map[crdt.NodeID]bool{}}
+	w.truth = truth{things: map[string]*thing{}, lost: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]int{}}
 	w.ofFile()
 	for i := range q.Layout {
 		w.add(q.Layout[i : i+1]).Boot = 1
@@ -167,6 +173,7 @@ func (w *world) renew(m *machine) {
 	w.born++
 	m.ID, m.Boot = crdt.NodeID{byte(w.rng.IntN(256)), byte(w.born)}, 0
 	m.disk, _ = durable.NewMemory(nil)
+	m.leaves = false
 	m.ahead = time.Duration(w.rng.IntN(2*wellAhead)-wellAhead) * time.Millisecond
 }
 
@@ -194,8 +201,13 @@ func (w *world) ofFile() {
 	d := &deed{name: "the file", everyone: true}
 	r := catalog.FileRoom(catalog.DefaultZone, "", fileRoom, epoch)
 	w.truth.make(fileRoom.ID.String(), "", d, fieldsOfRoom(r))
-	for _, l := range catalog.FileLimits(fileLimits(), epoch) {
-		w.truth.make(l.ID.String(), "", d, fieldsOfLimit(&l))
+	limits := catalog.FileLimits(fileLimits(), epoch)
+	for i := range limits {
+		w.truth.make(limits[i].ID.String(), "", d, fieldsOfLimit(&limits[i]))
+	}
+	w.truth.make(allLimits, "", d, orderOf(limits, idOfLimit))
+	for _, name := range zones {
+		w.truth.make(name, "", d, fieldsOfZone(catalog.Zone{}))
 	}
 }
 
@@ -221,12 +233,33 @@ func (w *world) start(m *machine) {
 	m.writing, m.started, m.links = false, w.now, map[crdt.NodeID]*link{}
 	core := m.core
 	w.every(tick, time.Duration(m.no)*tick/mostNodes, func() bool {
-		if m.core == core {
-			w.tellMembers(m)
-			w.post(m, m.core.Tick(w.time(m)))
+		if m.core == core && !(w.pauses && w.now < m.ticked+slowTick) {
+			w.tick(m)
 		}
 		return m.core == core
 	})
+}
+
+func (w *world) tick(m *machine) {
+	m.ticked = w.now
+	w.tellMembers(m)
+	w.post(m, m.core.Tick(w.time(m)))
+	switch {
+	case m.core.Left():
+		w.note("node %d has left", m.no)
+		w.begins(m, 0)
+	case m.core.Forgotten():
+		w.note("node %d is forgotten, and its disk emptied", m.no)
+		w.truth.lost[m.ID] = true
+		w.begins(m, 0)
+	}
+}
+
+// begins has another node begin on a machine, some time after the one before has ended for good.
+func (w *world) begins(m *machine, d time.Duration) {
+	w.stop(m)
+	w.renew(m)
+	w.startIn(d, m)
 }
 
 // cataloging has a node say which rooms it does not run.
@@ -256,12 +289,12 @@ func (w *world) startIn(d time.Duration, m *machine) {
 // stop ends a node as a crash does.
 func (w *world) stop(m *machine) { m.core = nil }
 
-// reach reports whether two nodes do. Who joins is let do so.
-func (w *world) reach(a, b *machine) bool {
-	if a.joins() || b.joins() {
+// hears reports whether a node hears what another one says. Who joins is let do so.
+func (w *world) hears(m, from *machine) bool {
+	if m.joins() || from.joins() {
 		return true
 	}
-	return !a.cut && !b.cut && (a.Site == b.Site || !w.away[a.Site] && !w.away[b.Site])
+	return !m.cut && !from.cut && !m.deaf && !from.mute && (m.Site == from.Site || !w.away[m.Site] && !w.away[from.Site])
 }
 
 func (w *world) tellMembers(m *machine) {
@@ -270,7 +303,7 @@ func (w *world) tellMembers(m *machine) {
 		if o == m || o.Boot == 0 {
 			continue
 		}
-		l, is := m.links[o.ID], o.core != nil && w.reach(m, o)
+		l, is := m.links[o.ID], o.core != nil && w.hears(m, o)
 		if l == nil {
 			l = &link{}
 			m.links[o.ID] = l
@@ -315,7 +348,7 @@ func (w *world) post(m *machine, out []node.Message) {
 		from.Ready = m.core.Ready()
 		core := to.core
 		w.after(d, func() {
-			if core == nil || to.core != core || !w.reach(m, to) {
+			if core == nil || to.core != core || !w.hears(to, m) {
 				return
 			}
 			out, err := core.Receive(from, o.Kind, o.Payload, w.time(to))
@@ -359,6 +392,10 @@ func (w *world) step(s Step) {
 		m.cut = true
 	case CutSite:
 		w.away[m.Site] = true
+	case Mute:
+		m.mute = true
+	case Deafen:
+		m.deaf = true
 	case Heal:
 		w.together()
 	case Restart:
@@ -371,6 +408,12 @@ func (w *world) step(s Step) {
 		w.wipe(m, s)
 	case BuryLost:
 		w.bury(m)
+	case Leave:
+		w.leave(m)
+	case Pause:
+		w.pauses = true
+		w.run(12*time.Minute + time.Duration(s.Value)*time.Second)
+		w.pauses = false
 	case WrongTime:
 		w.restart(m, []time.Duration{10 * time.Second, 10 * time.Minute, 12 * time.Hour, -time.Minute}[s.Value%4], s)
 		w.after(time.Duration(2000+s.Value*5)*time.Millisecond, func() { w.restart(m, 0, s) })
@@ -385,7 +428,7 @@ func (w *world) step(s Step) {
 func (w *world) together() {
 	clear(w.away)
 	for _, m := range w.nodes {
-		m.cut = false
+		m.cut, m.mute, m.deaf = false, false, false
 	}
 }
 
@@ -400,13 +443,24 @@ func (w *world) restart(m *machine, ahead time.Duration, s Step) {
 
 // wipe loses a disk, where another node has one.
 func (w *world) wipe(m *machine, s Step) {
-	if m.joins() || !slices.ContainsFunc(w.nodes, func(o *machine) bool { return o != m && !o.joins() }) {
+	if m.joins() || !slices.ContainsFunc(w.nodes, func(o *machine) bool { return o != m && !o.joins() && !o.leaves }) {
 		return
 	}
-	w.stop(m)
 	w.truth.lost[m.ID] = true
-	w.renew(m)
-	w.startIn(time.Duration(s.Value*3)*time.Millisecond, m)
+	w.begins(m, time.Duration(s.Value*3)*time.Millisecond)
+}
+
+// leave has a node leave. It does so once another one takes over.
+func (w *world) leave(m *machine) {
+	if m.core == nil || !m.core.Ready() || m.leaves {
+		return
+	}
+	err := m.core.Leave(w.time(m))
+	w.note("node %d is told to leave: %v", m.no, err)
+	if m.leaves = err == nil; m.leaves {
+		w.truth.left[m.ID] = len(w.truth.lost)
+	}
+	w.post(m, nil)
 }
 
 // bury has an operator declare dead who has lost its disk.
@@ -464,8 +518,8 @@ func (w *world) differences() (all []string) {
 			all = append(all, fmt.Sprintf("nodes %d and %d do not agree on %s", m.no, first.no, at))
 		}
 		for r := range m.core.Catalog().Rooms() {
-			if is := m.core.Route(r.Settings.Host, "/"); (is == nil) != r.Settings.Suspended ||
-				is != nil && is.Settings().TotalActiveUsers != r.Settings.TotalActiveUsers {
+			if is := m.core.Route(r.Settings.Host, "/"); !m.leaves && (is == nil) != r.Settings.Suspended ||
+				!m.leaves && is != nil && is.Settings().TotalActiveUsers != r.Settings.TotalActiveUsers {
 				all = append(all, fmt.Sprintf("node %d does not run the room %s as the catalog has it", m.no, r.Settings.ID))
 			}
 		}
