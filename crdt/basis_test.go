@@ -126,6 +126,8 @@ func (w *basisWorld) step() {
 		other := new(Rows)
 		other.Merge(n.rows)
 		w.rows.Merge(other)
+	case at == 100:
+		w.rows.Drop(RoomID{byte(w.IntN(2))})
 	case at < 63: // the clock is put back
 		w.now = w.now.Add(-time.Duration(w.IntN(90)) * time.Second)
 	case at < 100 && !n.silent:

@@ -2,6 +2,7 @@ package crdt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -122,6 +123,7 @@ func checkLaws(t *rapid.T, fresh func(n int) []replica) {
 	checkDeltas(t, h, fresh)
 	checkRounds(t, h)
 	checkExpiry(t, h)
+	checkDrop(t, h)
 }
 
 func checkMerge(t *rapid.T, h *history) {
@@ -281,6 +283,33 @@ func checkExpiry(t *rapid.T, h *history) {
 			}
 		}
 	}
+}
+
+// checkDrop drops a room everywhere: nothing is left of it, also once all have met, what is held of others stays, and
+// nobody promises less.
+func checkDrop(t *rapid.T, h *history) {
+	room := testRoom(rapid.IntRange(0, 3).Draw(t, "dropped"))
+	var dropped []replica
+	for _, r := range h.replicas {
+		x := r.clone()
+		d, ok := x.(interface{ Drop(RoomID) })
+		if !ok {
+			return // it counts nothing
+		}
+		d.Drop(room)
+		equal(t, "others stay", x.held(), without(room, r.held()))
+		equal(t, "promises stay", fmt.Sprintf("%x", x.digest()), fmt.Sprintf("%x", r.digest()))
+		dropped = append(dropped, x)
+	}
+	for _, x := range append(meet(t, h, dropped), merged(dropped...)) {
+		equal(t, "nothing is left", without(room, x.held()), x.held())
+	}
+}
+
+// without returns the lines that are not of a room.
+func without(room RoomID, lines string) string {
+	of := slices.DeleteFunc(strings.Split(lines, "\n"), func(line string) bool { return strings.Contains(line, room.String()) })
+	return strings.Join(of, "\n")
 }
 
 func TestLaws(t *testing.T) {

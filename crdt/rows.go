@@ -252,6 +252,30 @@ func (w *row) forget(now time.Time, ret Retention) {
 	}
 }
 
+// AllRooms yields the rooms that rows count, some more than once, in no order.
+func (r *Rows) AllRooms() iter.Seq[RoomID] {
+	return func(yield func(RoomID) bool) {
+		for _, w := range r.order {
+			for room := range w.rooms {
+				if !yield(room) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Drop forgets all that rows count of a room that is gone for good. What others still tell of it is taken in
+// again: they are to drop it as well.
+func (r *Rows) Drop(room RoomID) {
+	for _, w := range r.order {
+		if rc := w.rooms[room]; rc != nil {
+			w.forgotten += rc.changes + 1
+			delete(w.rooms, room)
+		}
+	}
+}
+
 // forget forgets the cells that are older than first.
 func (rc *roomCells) forget(first firsts) {
 	rc.oldest = none

@@ -323,6 +323,14 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 	}
 }
 
+// Drop forgets all that sites have said of a room that is gone for good. What others still tell of it is taken in
+// again: they are to drop it as well.
+func (s *Summaries) Drop(room RoomID) {
+	for _, w := range s.sites {
+		delete(w.rooms, room)
+	}
+}
+
 // toldAt returns when a register was last known to be true. What a former
 // publisher said and the present one did not repeat lives by its own time: the
 // present one never knew of it.

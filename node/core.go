@@ -109,6 +109,7 @@ type Core struct {
 	givers    givers
 	facts     facts
 	deleted   deletedRooms
+	strays    strays
 	catalog   *cataloged // nil: none is followed
 	health    health
 	limiter   *limiter
@@ -347,6 +348,7 @@ func (c *Core) Tick(now time.Time) []Message {
 		c.swept = now
 		c.dropUnused(now)
 		c.refusals.forget(now)
+		c.dropStrays(now)
 		for i := range c.stripes.all {
 			c.stripes.all[i].forget(now)
 		}

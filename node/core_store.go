@@ -28,11 +28,13 @@ type storing struct {
 	found map[crdt.RoomID][]ticket.Put // what the last start left, of rooms not open yet, or not kept
 	saved uint64                       // how far the facts on disk are, as MapParts has it
 
-	dropped []durable.Write // deletes what is stored of retired rooms
+	over    []*Room         // are kept no longer: what is stored of them goes to found
+	dropped []durable.Write // deletes what is stored of rooms that are gone, until it is durable
 
 	forgotten []crdt.Part     // what is to be removed from the facts on disk, and what is to stand there in its place
 	touched   []*Room         // may have something to write
 	flying    bool            // a batch is under way
+	drops     int             // how many of dropped are in it
 	rooms     []*Room         // whose it is
 	next      []durable.Write // the facts of that batch
 	waiting   []crdt.Part     // facts for the batches after it
@@ -103,7 +105,6 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 		rooms[id].again, rooms[id].cataloged = again, c.catalog != nil
 	}
 	c.setRooms(rooms)
-	s.dropped = c.dropRetired()
 	for _, r := range c.order {
 		if _, _, err := ticket.OpenRights(r.rightsConfig(r.settings.Load().SessionDuration), s.found[r.id], time.Time{}); err != nil {
 			return fmt.Errorf("stored rights of room %s: %w", r.id, err)
@@ -115,7 +116,7 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 func rightsOf(id crdt.RoomID) string { return rightsObject + hex.EncodeToString(id[:]) }
 
 func (s *storing) touch(r *Room) {
-	if !r.touched {
+	if !r.touched && !r.gone {
 		r.touched = true
 		s.touched = append(s.touched, r)
 	}
@@ -130,12 +131,15 @@ func (c *Core) Writes() []durable.Write {
 	if s.flying || s.failed != nil {
 		return nil
 	}
+	s.putAside()
 	behind := len(s.waiting) > 0
-	out, facts := s.dropped, c.factWrites()
-	s.dropped, behind = nil, behind || len(s.waiting) > 0
+	out, facts := append([]durable.Write(nil), s.dropped...), c.factWrites()
+	s.drops, behind = len(out), behind || len(s.waiting) > 0
 	var later []*Room
 	for _, r := range s.touched {
-		r.touched = false
+		if r.touched = false; r.gone {
+			continue
+		}
 		r.mu.Lock()
 		if behind && r.rights.Receives() { // what came with it are facts, and may come later: they are not to be forgotten alone
 			r.mu.Unlock()
@@ -157,6 +161,28 @@ func (c *Core) Writes() []durable.Write {
 	out = append(out, facts...)
 	s.flying = len(out) > 0
 	return out
+}
+
+// putAside has what is stored of rooms that are kept no longer be among what was found. It is called while no
+// batch is under way: what a room has not written by then is of no use.
+func (s *storing) putAside() {
+	for _, r := range s.over {
+		r.gone = true
+		r.mu.Lock()
+		if puts := r.rights.Stored(); len(puts) > 0 {
+			s.found[r.id] = puts
+		}
+		r.mu.Unlock()
+	}
+	s.over = nil
+}
+
+// drop has what is stored of a room be deleted.
+func (s *storing) drop(id crdt.RoomID) {
+	for _, p := range s.found[id] {
+		s.dropped = append(s.dropped, durable.Write{Object: rightsOf(id), Key: p.Key})
+	}
+	delete(s.found, id)
 }
 
 func appendPuts(out []durable.Write, id crdt.RoomID, puts []ticket.Put) []durable.Write {
@@ -232,6 +258,9 @@ func (c *Core) Written(err error, now time.Time) []Message {
 		s.renewAt = 0
 		return c.storeFailed(err, now)
 	}
+	if s.dropped = s.dropped[s.drops:]; len(s.dropped) == 0 {
+		s.dropped = nil
+	}
 	if s.next = nil; len(s.waiting) == 0 {
 		s.saved = s.partsAt
 		c.replica.Keep(s.holds)
@@ -259,6 +288,7 @@ func (c *Core) Given() (n uint64) {
 func (c *Core) Stored() []durable.Write {
 	s := &c.storing
 	var out []durable.Write
+	s.putAside()
 	for _, r := range c.order {
 		r.mu.Lock()
 		if r.rights != nil {

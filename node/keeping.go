@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node/durable"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -139,8 +138,12 @@ func (r *Room) succeed(before *Room) {
 	r.line.SetSettings(&s)
 }
 
-// abandon answers whoever still waits for a ticket of a room that is kept no longer.
+// abandon answers whoever still waits for a ticket of a room that is kept no longer, and has what is stored of it
+// be dropped once it is gone for long enough; see strays.
 func (r *Room) abandon(now time.Time) {
+	if c := r.core; c.facts.room(r.id).retired {
+		c.storing.over = append(c.storing.over, r)
+	}
 	if k := r.counters.Load(); k != nil {
 		for _, w := range k.close() {
 			r.core.settle(w, &Verdict{Pass: w.pass}, aTicket, now)
@@ -157,18 +160,4 @@ func (c *Core) keptAs(id crdt.RoomID) *Room {
 		id = successor(id)
 	}
 	return nil
-}
-
-// dropRetired returns the writes that delete what is stored of rooms that are retired:
-// that they are is a fact, and stored as such.
-func (c *Core) dropRetired() (out []durable.Write) {
-	for _, id := range slices.SortedFunc(maps.Keys(c.storing.found), crdt.RoomID.Compare) {
-		if c.rooms[id] == nil && c.facts.room(id).retired {
-			for _, p := range c.storing.found[id] {
-				out = append(out, durable.Write{Object: rightsOf(id), Key: p.Key})
-			}
-			delete(c.storing.found, id)
-		}
-	}
-	return out
 }

@@ -80,8 +80,8 @@ func TestARoomMadeAgain(t *testing.T) {
 }
 
 // TestARetiredRoomLeavesNothingBehind: nodes that are started without a room go on
-// keeping its rights for the others, until it is retired; then they forget it, and a
-// start later nothing is stored of it but that it is retired.
+// keeping its rights for the others, until it is retired; then they forget it, and soon
+// nothing is stored of it but that it is retired.
 func TestARetiredRoomLeavesNothingBehind(t *testing.T) {
 	w := newWorld(t, escrowSettings(60), "a", "a", "b")
 	w.run(20 * time.Second)
@@ -109,7 +109,7 @@ func TestARetiredRoomLeavesNothingBehind(t *testing.T) {
 			t.Errorf("node %d keeps %d rooms", m.id[0], n)
 		}
 	}
-	restart()
+	w.run(strayFor + 2*strayInterval)
 	for _, m := range w.nodes {
 		for _, s := range m.disk.content() {
 			if strings.HasPrefix(s.Object, rightsObject) {

@@ -131,7 +131,7 @@ func (c *Core) takeInquiry(from replica.Peer, payload []byte) ([]Message, error)
 	return []Message{c.message(from.ID, kindReceipts, ticket.AppendReceipts(nil, a))}, nil
 }
 
-// receiptsFrom returns what has come from a node, in order. It may be asked for before
+// receiptsFrom returns what has come from a node, in order, but in rooms that are gone. It may be asked for before
 // rooms are open: nodes that start at once ask each other.
 func (c *Core) receiptsFrom(from crdt.NodeID) (all []ticket.Received) {
 	for _, r := range c.order {
@@ -142,6 +142,9 @@ func (c *Core) receiptsFrom(from crdt.NodeID) (all []ticket.Received) {
 		r.mu.Unlock()
 	}
 	for id, stored := range c.storing.found {
+		if c.isGone(id) {
+			continue // who asks may have dropped its own ledger of it
+		}
 		all = append(all, ticket.ReceivedFrom(id, c.self.Node, stored, from)...)
 	}
 	slices.SortFunc(all, func(a, b ticket.Received) int { return a.Place().Compare(b.Place()) })

@@ -51,6 +51,7 @@ type Room struct {
 	again     bool // is made in place of one that was retired
 	cataloged bool // its settings are the catalog's, and no others
 	touched   bool // rights may have something to write
+	gone      bool // it is kept no longer, and writes nothing more
 	starved   bool // sessions whose anchor is out of reach wait for a place
 	news      bool // counts have changed since the view was built
 	busy      bool // the last tick had something to send

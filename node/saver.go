@@ -9,7 +9,7 @@ import (
 )
 
 // counts says what of a node's counts the disk is to take next: what changed since the last time,
-// and all of them when that has come to be as much. So what is written follows from what changes, and
+// and all of them when that has come to be as much, or rooms are gone for good. So what is written follows from what changes, and
 // not from how many rooms there are.
 type counts struct {
 	kept, next replica.Kept
@@ -29,7 +29,7 @@ func newCounts() counts { return counts{behind: true} }
 func (s *counts) record(r *replica.Replica, dst []byte, now time.Time) (record []byte, all bool, err error) {
 	start := len(dst)
 	switch news := r.NewsSince(s.kept); {
-	case s.behind || s.grown > max(s.size, minGrown):
+	case s.behind || s.grown > max(s.size, minGrown) || r.DroppedSince(s.kept):
 		all = true
 		record, err = r.AppendSnapshot(dst)
 	case news.Empty() || !news.Counts() && now.Before(s.life) && now.Add(crdt.TickSpan).After(s.life):

@@ -14,6 +14,7 @@ package replica
 
 import (
 	"errors"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -110,6 +111,7 @@ type Replica struct {
 	spread spreading
 
 	changed  map[crdt.RoomID]struct{} // rooms of what was taken in from others
+	drops    uint64                   // how often Drop was called
 	conflict *crdt.Incarnation
 	stats    Stats
 }
@@ -201,6 +203,31 @@ func (r *Replica) Own(room crdt.RoomID, now time.Time) crdt.Counts {
 func (r *Replica) RightsOf(dst *crdt.Counts, owner crdt.Incarnation, room crdt.RoomID, from int64, now time.Time) {
 	dst.Reset()
 	r.rows.AddRights(dst, owner, room, from, now, r.cfg.Retention)
+}
+
+// CountedRooms yields the rooms of which anything is counted, some more than once, in no order.
+func (r *Replica) CountedRooms() iter.Seq[crdt.RoomID] {
+	return func(yield func(crdt.RoomID) bool) {
+		for room := range r.rows.AllRooms() {
+			if !yield(room) {
+				return
+			}
+		}
+		for site := range r.sums.Sites() {
+			for room := range r.sums.Rooms(site) {
+				if !yield(room) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Drop forgets all that is counted of a room that is gone for good; see crdt.Rows.Drop.
+func (r *Replica) Drop(room crdt.RoomID) {
+	r.rows.Drop(room)
+	r.sums.Drop(room)
+	r.drops++
 }
 
 // Changed returns the rooms that messages have brought counts of since the last

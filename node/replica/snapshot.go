@@ -37,8 +37,9 @@ func appendKept(dst []byte, version byte, parts ...interface{ AppendBinary([]byt
 
 // Kept is how far the counts in the data directory are.
 type Kept struct {
-	rows crdt.RowDigest
-	sums crdt.SummaryDigest
+	rows  crdt.RowDigest
+	sums  crdt.SummaryDigest
+	drops uint64
 }
 
 // News is what changed since counts were last kept.
@@ -48,7 +49,10 @@ type News struct {
 }
 
 // Kept returns how far the counts are.
-func (r *Replica) Kept() Kept { return Kept{r.rows.Digest(), r.sums.Digest()} }
+func (r *Replica) Kept() Kept { return Kept{r.rows.Digest(), r.sums.Digest(), r.drops} }
+
+// DroppedSince reports whether counts were kept of rooms that are gone by now.
+func (r *Replica) DroppedSince(k Kept) bool { return r.drops != k.drops }
 
 // NewsSince returns what changed since. What is known with a hole before it is not among it.
 func (r *Replica) NewsSince(k Kept) News {
