@@ -34,7 +34,11 @@ func (c *Core) noteDeleted(now time.Time) {
 		d.known = map[crdt.RoomID]bool{}
 	}
 	for id := range c.facts.fresh {
-		if !c.facts.room(id).retired || d.known[id] {
+		if !c.facts.room(id).retired {
+			delete(d.known, id) // it is forgotten
+			continue
+		}
+		if d.known[id] {
 			continue
 		}
 		d.known[id] = true

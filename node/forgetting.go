@@ -71,8 +71,9 @@ func (c *Core) forgetDeleted(now time.Time) {
 // lookForSettled notes what is on all disks, asks again, and finds out what may be forgotten.
 func (c *Core) lookForSettled(now time.Time) {
 	f := &c.forgetting
-	gone, departed := c.goneRooms(), c.departed()
-	if c.replica.Deleted() == 0 && len(gone)+len(departed) == 0 {
+	gone, spent := c.goneRooms()
+	departed := c.departed()
+	if c.replica.Deleted() == 0 && len(gone)+len(spent)+len(departed) == 0 {
 		f.seen = nil
 		return
 	}
@@ -84,21 +85,38 @@ func (c *Core) lookForSettled(now time.Time) {
 	for i := len(f.seen) - 1; i >= 0; i-- {
 		if then := f.seen[i]; now.Sub(then.at) >= forgetAfter && is.Settles(then.is) {
 			f.settled, f.seen = then.is.All, f.seen[i:]
+			c.dropRetired(spent, f.settled, now)
 			return
 		}
 	}
 	f.seen = f.seen[max(0, len(f.seen)-int(2*forgetAfter/surveyEvery)):]
 }
 
-// goneRooms returns, in order, the rooms that are gone for good and of which more than that is known.
-func (c *Core) goneRooms() (gone []crdt.RoomID) {
+// goneRooms returns, in order, the rooms that are gone for good and of which more than that is known, and those of
+// which no more is. The id of a room that came from a file comes again with that: the catalog says so for good.
+func (c *Core) goneRooms() (gone, spent []crdt.RoomID) {
 	for id, r := range c.facts.rooms {
-		if r.retired && !r.bare() && c.rooms[id] == nil {
+		switch {
+		case !r.retired || c.rooms[id] != nil:
+		case !r.bare():
 			gone = append(gone, id)
+		case c.catalog != nil && !c.anyOther(id):
+			spent = append(spent, id)
 		}
 	}
 	slices.SortFunc(gone, crdt.RoomID.Compare)
-	return gone
+	slices.SortFunc(spent, crdt.RoomID.Compare)
+	return gone, spent
+}
+
+// anyOther reports whether there is any key of a room but that by which it is known to be gone.
+func (c *Core) anyOther(id crdt.RoomID) bool {
+	for key := range c.replica.KeysWith(id) {
+		if !isRetired(key) {
+			return true
+		}
+	}
+	return false
 }
 
 // dropFacts deletes what this node has said of rooms that are gone for good, and what nodes had said that are gone as
@@ -110,13 +128,36 @@ func (c *Core) dropFacts(gone []crdt.RoomID, settled crdt.LWWDigest, now time.Ti
 			continue
 		}
 		for key := range c.replica.KeysWith(id) {
-			if _, at, _ := c.replica.Get(key); !isRetired(key) && !catalog.IsKey(key) && (at.Node == c.self.Node || c.facts.gone(at.Node)) {
+			if !isRetired(key) && !catalog.IsKey(key) {
 				keys = append(keys, key)
 			}
 		}
 	}
+	c.dropKeys(keys, now)
+}
+
+// dropRetired deletes that rooms are gone of which nothing else is left. Its id never comes again, and no node has
+// anything of such a room under way: all have known for long that it is gone.
+func (c *Core) dropRetired(spent []crdt.RoomID, settled crdt.LWWDigest, now time.Time) {
+	var keys []string
+	for _, id := range spent {
+		key := roomKey(factRetired, id)
+		if _, at, _ := c.replica.Get(key); settled.Holds(at) && len(keys) < forgetMost {
+			keys = append(keys, key)
+		}
+	}
+	c.dropKeys(keys, now)
+}
+
+// dropKeys deletes those of some keys that this node has written, or one that exists no more.
+func (c *Core) dropKeys(keys []string, now time.Time) {
+	existing := c.existing()
 	slices.Sort(keys)
 	for _, key := range keys {
+		_, at, _ := c.replica.Get(key)
+		if _, exists := existing[at.Node]; exists && at.Node != c.self.Node {
+			continue
+		}
 		if err := c.replica.Set(key, nil, now); err != nil {
 			return // the rest later
 		}

@@ -25,35 +25,52 @@ func (w *world) churn(first, rooms int) {
 	}
 }
 
-// keptKeys returns the keys that a node holds, deleted ones included, but those by which it knows that a room is gone.
-func (w *world) keptKeys(m *machine) (n int) {
-	n = m.core.replica.MapLen()
-	for key := range m.core.replica.Keys() {
-		if isRetired(key) {
-			n--
-		}
-	}
-	return n
+// weight is how much there is of rooms at a node, in memory and on disk.
+type weight struct {
+	Keys, Deleted, Facts, Known int // of the last-writer map, of that deleted, rooms that facts are of, rooms known to be deleted
+	Counted, Rooms              int // rooms that something is counted of, and that are kept
+	OnDisk, Ledgers, Left       int // facts on disk, keys of ledgers there, rooms that ledgers there are of and that are not kept
+	Counts                      int // bytes of all counts
 }
 
-// onDisk returns how many facts a node has on disk, but those.
-func (w *world) onDisk(m *machine) (n int) {
+func (w *world) weigh(m *machine) (is weight) {
+	w.t.Helper()
+	c := m.core
+	counts, err := c.AppendSnapshot(nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	counted := map[crdt.RoomID]bool{}
+	for id := range c.replica.CountedRooms() {
+		counted[id] = true
+	}
 	for key := range m.disk.keys {
-		if key[0] == factsObject && strings.HasPrefix(key[1], "w/") && !isRetired(key[1][2:]) {
-			n++
+		if key[0] != factsObject {
+			is.Ledgers++
+		} else if strings.HasPrefix(key[1], "w/") {
+			is.OnDisk++
 		}
 	}
-	return n
+	is.Keys, is.Deleted, is.Facts, is.Known = c.replica.MapLen(), c.replica.Deleted(), len(c.facts.rooms), len(c.deleted.known)
+	is.Counted, is.Rooms, is.Left = len(counted), len(c.order), len(c.storing.found)
+	is.Counts = len(counts)
+	return is
 }
 
 // TestDeletedRoomsAreForgotten, in memory and on disk, also over a restart, as soon as no node that exists is away; and
-// whoever comes new knows the same.
+// whoever comes new knows the same. Some have capacity, and visitors.
 func TestDeletedRoomsAreForgotten(t *testing.T) {
-	w := newCatalogWorld(t, shopSettings(90), "a", "a", "b")
+	w := newCatalogWorld(t, elsewhere(90), "a", "a", "b")
+	shop := shopSettings(50)
+	w.add(w.nodes[0], shop)
 	w.run(15 * time.Minute)
-	var before []int
-	for _, m := range w.nodes {
-		before = append(before, w.keptKeys(m))
+	w.askAll(w.crowd(20, w.spread))
+	w.edit(w.nodes[1], shop.ID, nil)
+	w.run(3 * time.Second)
+	for i, m := range w.nodes {
+		if is := w.weigh(m); is.Counted != 2 || is.Left != 1 || is.Known != 1 {
+			t.Errorf("node %d has %+v, and a room was just deleted", i, is)
+		}
 	}
 	away := w.nodes[2]
 	w.kill(away)
@@ -61,32 +78,32 @@ func TestDeletedRoomsAreForgotten(t *testing.T) {
 	w.nodes = rest
 	w.churn(0, 12)
 	w.run(15 * time.Minute)
-	if got := w.keptKeys(rest[0]); got < before[0]+12 {
-		t.Errorf("%d keys, %d before: something is forgotten of which a node does not know that was away", got, before[0])
+	if is := w.weigh(rest[0]); is.Keys < 12 || is.Facts != 14 {
+		t.Errorf("%+v: something is forgotten of which a node does not know that was away", is)
 	}
 	w.nodes = append(rest[:2:2], away)
-	w.start(away, shopSettings(90))
+	w.start(away, elsewhere(90))
 	w.run(14 * time.Minute)
 	w.kill(rest[0])
 	w.run(10 * time.Second)
-	w.start(rest[0], shopSettings(90))
-	w.run(15 * time.Minute)
+	w.start(rest[0], elsewhere(90))
+	w.run(28 * time.Minute)
 	w.nodes = append(w.nodes, &machine{id: crdt.NodeID{9, 0xaa}, site: "b"})
-	w.start(w.nodes[3], shopSettings(90))
+	w.start(w.nodes[3], elsewhere(90))
 	w.run(time.Minute)
 	content := func(m *machine) []string { return slices.Sorted(m.core.replica.Keys()) }
 	for i, m := range w.nodes {
-		if got := w.keptKeys(m); i < 3 && got > before[i]+6 { // those of who came new
-			t.Errorf("node %d holds %d keys, %d before: %v", i, got, before[i], content(m))
-		}
-		if m.core.replica.Deleted() != 0 {
-			t.Errorf("node %d holds %d deletions", i, m.core.replica.Deleted())
-		}
-		if got := w.onDisk(m); got != w.keptKeys(m) {
-			t.Errorf("node %d has %d keys on disk, and %d in memory", i, got, w.keptKeys(m))
+		is := w.weigh(m)
+		if want := (weight{Keys: is.Keys, Facts: 1, Counted: 1, Rooms: 1, OnDisk: is.Keys, Ledgers: is.Ledgers, Counts: is.Counts}); is != want || is.Ledgers > 6 {
+			t.Errorf("node %d has %+v, want %+v", i, is, want)
 		}
 		if !slices.Equal(content(m), content(w.nodes[0])) {
 			t.Errorf("node %d holds %v, and node 0 %v", i, content(m), content(w.nodes[0]))
+		}
+		for _, key := range content(m) {
+			if id := (crdt.RoomID{0xdd}).String()[:2]; strings.Contains(key, "/"+id) || strings.Contains(key, shop.ID.String()) {
+				t.Errorf("node %d holds %s", i, key)
+			}
 		}
 	}
 	w.agree()
