@@ -1,9 +1,12 @@
 package node
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -81,4 +84,51 @@ func TestAPageOutlivesALateChange(t *testing.T) {
 			t.Errorf("node %d keeps %s, which is of no use", i+1, key)
 		}
 	}
+}
+
+// TestWhatAGoneNodeWroteIsDropped, once nobody needs it: a page that was replaced after its node had ended, and a room of a
+// file that was deleted while a node that brought it was cut off.
+func TestWhatAGoneNodeWroteIsDropped(t *testing.T) {
+	w := newCatalogWorld(t, escrowSettings(40), "a", "b", "b")
+	page := func(text string) func(*catalog.Room) {
+		return func(r *catalog.Room) { r.Settings.Front.CustomPage = text }
+	}
+	lost, late := w.nodes[2], &machine{id: crdt.NodeID{9, 0xaa}, site: "b"}
+	w.edit(lost, roomID, page("first"))
+	w.run(2 * time.Second)
+	w.kill(lost)
+	w.cutOff = func(a, b *machine) bool { return (a == late) != (b == late) }
+	w.nodes = []*machine{w.nodes[0], w.nodes[1], late}
+	w.start(late, escrowSettings(40))
+	w.run(20 * time.Second)
+	w.edit(w.nodes[0], roomID, page("second"))
+	w.run(time.Second)
+	w.edit(w.nodes[1], roomID, nil)
+	w.run(2 * time.Second)
+	if late.core.Catalog().Room(roomID) == nil {
+		t.Fatal("a node that is cut off has not brought the room of its file")
+	}
+	w.cutOff = nil
+	w.members()
+	w.run(forgetAfter + 3*unusedInterval)
+	left := func() (keys []string) {
+		for _, m := range w.nodes {
+			keys = slices.AppendSeq(keys, m.core.Catalog().Unused())
+			if _, _, there := m.core.replica.Get("room/" + roomID.String()); there {
+				keys = append(keys, "a room that is marked as deleted")
+			}
+		}
+		return keys
+	}
+	if keys := left(); len(keys) == 0 || !strings.HasPrefix(keys[0], "text/") {
+		t.Errorf("of no use is %v, want what the lost node wrote alone: it may come back", keys)
+	}
+	if err := w.nodes[0].core.DeclareDead(lost.id, w.now); err != nil {
+		t.Fatal(err)
+	}
+	w.run(forgetAfter + 3*unusedInterval)
+	if keys := left(); len(keys) > 0 {
+		t.Errorf("of no use and kept is %v", keys)
+	}
+	w.agree()
 }

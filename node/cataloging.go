@@ -51,8 +51,9 @@ type cataloged struct {
 	refused atomic.Pointer[[]catalog.Refusal]
 	left    []string // names of rooms that the configuration had at the last start, and has no more
 
-	looked time.Time       // when dropUnused last did
-	unused map[string]bool // what it saw then
+	looked  time.Time            // when dropUnused last did
+	unused  map[string]time.Time // what it saw then, and since when
+	orphans bool                 // some of that is of nodes that exist no more
 }
 
 // Why a node takes no change of the catalog.

@@ -35,6 +35,7 @@ type forgetting struct {
 	next    time.Time
 	seen    []seenSettling // oldest first
 	settled crdt.LWWDigest // deletions up to here may be forgotten, and some are left; nil: none is
+	upTo    time.Time      // all that was written by then, at whichever node, is known here
 	writers writers
 }
 
@@ -73,7 +74,7 @@ func (c *Core) lookForSettled(now time.Time) {
 	f := &c.forgetting
 	gone, spent := c.goneRooms()
 	departed := c.departed()
-	if c.replica.Deleted() == 0 && len(gone)+len(spent)+len(departed) == 0 {
+	if c.replica.Deleted() == 0 && len(gone)+len(spent)+len(departed) == 0 && (c.catalog == nil || !c.catalog.orphans) {
 		f.seen = nil
 		return
 	}
@@ -84,7 +85,7 @@ func (c *Core) lookForSettled(now time.Time) {
 	f.seen = append(f.seen, seenSettling{now, is})
 	for i := len(f.seen) - 1; i >= 0; i-- {
 		if then := f.seen[i]; now.Sub(then.at) >= forgetAfter && is.Settles(then.is) {
-			f.settled, f.seen = then.is.All, f.seen[i:]
+			f.settled, f.upTo, f.seen = then.is.All, then.at, f.seen[i:]
 			c.dropRetired(spent, f.settled, now)
 			return
 		}
@@ -124,7 +125,7 @@ func (c *Core) anyOther(id crdt.RoomID) bool {
 func (c *Core) dropFacts(gone []crdt.RoomID, settled crdt.LWWDigest, now time.Time) {
 	var keys []string
 	for _, id := range gone {
-		if _, at, _ := c.replica.Get(roomKey(factRetired, id)); !settled.Holds(at) || len(keys) >= forgetMost {
+		if at, _ := c.replica.TellerOf(roomKey(factRetired, id)); !settled.Holds(at) || len(keys) >= forgetMost {
 			continue
 		}
 		for key := range c.replica.KeysWith(id) {
@@ -142,7 +143,7 @@ func (c *Core) dropRetired(spent []crdt.RoomID, settled crdt.LWWDigest, now time
 	var keys []string
 	for _, id := range spent {
 		key := roomKey(factRetired, id)
-		if _, at, _ := c.replica.Get(key); settled.Holds(at) && len(keys) < forgetMost {
+		if at, _ := c.replica.TellerOf(key); settled.Holds(at) && len(keys) < forgetMost {
 			keys = append(keys, key)
 		}
 	}

@@ -72,6 +72,8 @@ func (c *Core) isGone(id crdt.RoomID) bool {
 // goneOnDisk reports whether the next start of this node will know as much: without its ledger it must not
 // take the room for one that there is.
 func (c *Core) goneOnDisk(id crdt.RoomID) bool {
-	_, at, retired := c.replica.Get(roomKey(factRetired, id))
+	key := roomKey(factRetired, id)
+	_, _, retired := c.replica.Get(key)
+	at, _ := c.replica.TellerOf(key)
 	return !retired || c.replica.Keeps(c.self.Node, at)
 }

@@ -12,7 +12,8 @@ import (
 // What nobody needs any more of the catalog: pages that others have taken the place of, and
 // changes of what was deleted meanwhile. An act leaves it where it is, since another act, which
 // nobody has heard of yet, may refer to it. Each node deletes what it has written itself: of that
-// it knows all that refers to it, and nobody else ever will.
+// it knows all that refers to it, and nobody else ever will. What was written by a node that exists no more
+// any other deletes, once it knows all that there was when it was unused already.
 
 // unusedInterval is how often it is looked for. What was unused at the last look already goes:
 // nodes in reach have long heard why it is.
@@ -21,7 +22,7 @@ const unusedInterval = time.Minute
 // maxUnused is how many keys go at once.
 const maxUnused = 256
 
-// dropUnused deletes what this node has written and nobody needs any more.
+// dropUnused deletes what nobody needs any more and this node has written, or one that exists no more.
 func (c *Core) dropUnused(now time.Time) {
 	k := c.catalog
 	if k == nil || c.leave.on || now.Sub(k.looked) < unusedInterval && !now.Before(k.looked) {
@@ -33,13 +34,23 @@ func (c *Core) dropUnused(now time.Time) {
 		return
 	}
 	var gone []catalog.Write
-	unused := map[string]bool{}
+	k.orphans = false
+	unused, existing := map[string]time.Time{}, c.existing()
 	for key := range read.Unused() {
-		if _, at, ok := c.replica.Get(key); ok && at.Node == c.self.Node {
-			unused[key] = true
-			if k.unused[key] {
-				gone = append(gone, catalog.Write{Key: key})
-			}
+		_, at, ok := c.replica.Get(key)
+		_, exists := existing[at.Node]
+		mine := at.Node == c.self.Node
+		if !ok || exists && !mine {
+			continue
+		}
+		since, seen := k.unused[key]
+		if !seen || now.Before(since) {
+			since, seen = now, false
+		}
+		unused[key] = since
+		k.orphans = k.orphans || !mine
+		if mine && seen || !mine && since.Before(c.forgetting.upTo) {
+			gone = append(gone, catalog.Write{Key: key})
 		}
 	}
 	slices.SortFunc(gone, func(a, b catalog.Write) int { return strings.Compare(a.Key, b.Key) })

@@ -115,6 +115,9 @@ func take[T any](r *reader, key string, names []string, us units[T], fresh T, at
 	f := look(r.m, key, names, us, fresh, at)
 	if f.marked {
 		r.left.deleted = append(r.left.deleted, key)
+		if _, _, born := r.m.Get(key); born { // by a node that had not heard
+			r.left.unused = append(r.left.unused, key)
+		}
 	}
 	for _, name := range names {
 		if f.gone && name != deletedMark {
