@@ -18,7 +18,7 @@ var churnRooms = flag.Int("rooms", 0, "how many rooms TestRoomsThatCameAndWent m
 
 // TestRoomsThatCameAndWent makes and deletes as many rooms as are wanted, at three nodes in two sites, with capacity
 // in each, while a hundred stay, and weighs the nodes before and after. Operators change a room that stays all the time.
-// It takes a quarter of an hour for 100,000; TestDeletedRoomsAreForgotten is the same in small.
+// TestDeletedRoomsAreForgotten is the same in small.
 func TestRoomsThatCameAndWent(t *testing.T) {
 	if *churnRooms == 0 {
 		t.Skip("no rooms are wanted: see -rooms")
