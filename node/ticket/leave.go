@@ -34,6 +34,7 @@ type Final struct {
 	Accounts   []Account     // by node
 	Inherited  []Inherited
 	Recovered  []Recovery // dead nodes whose rights are among these
+	Closings   Closings
 }
 
 // Minting is what a node has minted until it left, less what it burnt, as its last ledger
@@ -70,8 +71,8 @@ func (f Final) gave(to crdt.NodeID) Amount {
 }
 
 // received returns what a final ledger has received of a node, for itself and for
-// those whose heir it was.
-func (f Final) received(from crdt.NodeID) (sum Amount) {
+// those whose heir it was, but for those of which own says it.
+func (f Final) received(from crdt.NodeID, own Closings) (sum Amount) {
 	for _, a := range f.Accounts {
 		if a.Node == from {
 			sum = sum.Add(a.Rcv)
@@ -79,7 +80,7 @@ func (f Final) received(from crdt.NodeID) (sum Amount) {
 	}
 	for _, h := range f.Inherited {
 		for _, x := range h.Accounts {
-			if x.From == from {
+			if x.From == from && !own.Names(h.Leaver) {
 				sum = sum.Add(x.Rcv.Sub(x.Base))
 			}
 		}
@@ -155,7 +156,7 @@ func (r *Rights) lastLedger(to leaving) (f Final) {
 		f.Inherited = append(f.Inherited, h)
 	}
 	slices.SortFunc(f.Inherited, func(a, b Inherited) int { return a.Leaver.Compare(b.Leaver) })
-	f.Recovered = r.Recovered()
+	f.Recovered, f.Closings = r.Recovered(), disk.closings()
 	return f
 }
 
@@ -195,6 +196,9 @@ func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 		return false
 	}
 	if !r.answersFor(f.Node) {
+		if r.closed(f.Node) {
+			return false // it comes late: somebody has all that it says
+		}
 		r.bookTakeover(h, now)
 	}
 	if ack := (Received{Room: h.Room, From: f.Node, To: f.Heir, Gave: sum, Handover: true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
@@ -248,6 +252,7 @@ func (r *Rights) bookTakeover(h Handover, now time.Time) {
 	for id := range next.taken {
 		r.credit(Transfer{From: r.cfg.Self.Node, To: id, Gave: next.accounts[id].gave})
 	}
+	r.inheritClosings(f.Node, f.Closings)
 	r.Settle(f, r.cfg.Self.Node)
 	r.inheritMintAfter(f, now)
 	set(&r.ownRare().taking, f.Node, takeover{f, rate})
@@ -338,7 +343,7 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // here, a keeper is to be named only once it has told that it has taken over: before that, it
 // may recover the leaver by the word that this node has given, with the gifts in it.
 func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
-	if (keeper != crdt.NodeID{}) {
+	if (keeper != crdt.NodeID{}) && !r.book.next.closed[f.Node].folded {
 		set(&r.ownRare().keepers, f.Node, keeper)
 	}
 	if r.book.next.leaving != nil || r.refused(f.Node) {
