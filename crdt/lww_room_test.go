@@ -108,38 +108,3 @@ func TestOneKindOfWritesKeepsNoOtherOut(t *testing.T) {
 		})
 	}
 }
-
-// TestAFloodKeepsNobodyWaiting: of a delta that does not fit, one writer with thousands of keys leaves room to those that have
-// a few, whose ids stand behind it.
-func TestAFloodKeepsNobodyWaiting(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	var m, peer LWW
-	var clock Clock
-	set := func(i, n int) {
-		for k := range n {
-			if err := m.Set(fmt.Sprintf("%d/%d", i, k), make([]byte, 100), clock.Now(now, NodeID{byte(i)})); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	set(1, 10_000)
-	for i := 2; i < 20; i++ {
-		set(i, 3)
-	}
-	rounds := 0
-	for ; !m.Delta(peer.Digest(), 0).Empty(); rounds++ {
-		for _, p := range m.Delta(peer.Digest(), 256<<10).Pieces {
-			if _, err := peer.Apply(p, new(Clock), now.Add(time.Second)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for i := 2; i < 20; i++ {
-			if id := (NodeID{byte(i)}); peer.NewestOf(id) < m.NewestOf(id) {
-				t.Fatalf("delta %d has not all of writer %d, that has three keys", rounds, i)
-			}
-		}
-	}
-	if rounds < 4 || rounds > 12 {
-		t.Errorf("all was told in %d deltas", rounds)
-	}
-}

@@ -11,8 +11,6 @@ const (
 	minLWWPiece = idSize + 4
 	minWrite    = 3
 	lwwHeadSize = idSize + 9 + 9 + 9 + arraySize
-
-	maxWriteSize = lwwHeadSize + maxKey + MaxValue + idSize + 64 // of the largest write, with the head of its piece
 )
 
 // AppendBinary appends the encoding of d to dst.

@@ -13,36 +13,21 @@ import (
 
 // Delta returns what m knows and a replica with the digest have does not, in an
 // encoding of at most limit bytes; 0 means no limit. What does not fit is left
-// out newest first within a writer, and of many writers those that have much first:
-// one that floods the map does not keep the others waiting. A limit below the size of one
-// value may leave out everything.
+// out newest first within a writer. A limit below the size of one value may
+// leave out everything.
 func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta {
 	b := newBudget(limit)
-	var lacks []NodeID
-	for writer := range m.known {
-		if m.KnownOf(writer) > have[writer] {
-			lacks = append(lacks, writer)
-		}
-	}
-	slices.SortFunc(lacks, NodeID.Compare)
-	most := b.left
-	if len(lacks) > 1 {
-		most = max(most/shareOfWriter, maxWriteSize)
-	}
 	var d LWWDelta
-	for _, writer := range lacks {
-		share := min(most, b.left)
-		left := &budget{share}
-		if p := m.piece(writer, have[writer], left); p.To > p.From {
+	for _, writer := range slices.SortedFunc(maps.Keys(m.known), NodeID.Compare) {
+		if m.KnownOf(writer) <= have[writer] {
+			continue
+		}
+		if p := m.piece(writer, have[writer], b); p.To > p.From {
 			d.Pieces = append(d.Pieces, p)
-			b.left -= share - left.left
 		}
 	}
 	return d
 }
-
-// shareOfWriter is how many writers share a delta at least, if as many have something to say.
-const shareOfWriter = 4
 
 func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	p := LWWPiece{Writer: writer, From: from, To: from}

@@ -34,7 +34,7 @@ func TestRefusedDataDirStaysRefused(t *testing.T) {
 func TestRefusingWhatIsNotOurs(t *testing.T) {
 	dir := t.TempDir()
 	d := openDataDir(t, dir)
-	later := &DataDir{root: d.root, self: crdt.Incarnation{Node: d.self.Node, Boot: d.self.Boot + 1}}
+	later := &DataDir{root: d.root, key: d.key, self: crdt.Incarnation{Node: d.self.Node, Boot: d.self.Boot + 1}}
 	if err := later.writeIdentity(later.self); err != nil {
 		t.Fatal(err)
 	}

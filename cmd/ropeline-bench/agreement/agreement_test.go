@@ -40,8 +40,12 @@ var cases = map[string][]Step{
 		{MakeRule, 0, 0, 1, 0}, {MakeRule, 0, 0, 1, 0}, {MakeRule, 0, 0, 1, 0}, {MoveRule, 0, 0, 2, 2500 * time.Millisecond}, {MoveRule, 1, 0, 0, 5 * time.Millisecond},
 	},
 	"changes are made at a node whose clock is ahead, and that starts again with the right one": {
-		{CutNode, 0, 0, 0, 0}, {WrongTime, 0, 0, 1, 0}, {MakeRoom, 0, 0, 1, time.Second}, {ChangeRoom, 0, 0, 8, 0},
-		{Heal, 0, 0, 0, 2 * time.Second}, {ChangeRoom, 1, 0, 8, 2 * time.Second},
+		{CutNode, 0, 0, 0, 0},
+		{WrongTime, 0, 0, 1, 0},
+		{MakeRoom, 0, 0, 1, time.Second},
+		{ChangeRoom, 0, 0, 8, 0},
+		{Heal, 0, 0, 0, 2 * time.Second},
+		{ChangeRoom, 1, 0, 8, 2 * time.Second},
 	},
 	"deletions are forgotten while a node is out of reach, and after it is back": {
 		{CutNode, 1, 0, 0, 0}, {DropLimit, 0, 0, 1, 2500 * time.Millisecond}, {Pause, 0, 0, 1, 0}, {Heal, 0, 0, 0, 0}, {Pause, 0, 0, 900, 0}, {Join, 0, 0, 0, 0},
