@@ -281,8 +281,7 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if h.Final.Node != from.ID {
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
-	_, known := c.facts.sites[from.ID]
-	if !known || !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) || !c.takeMinted(from, h.Room, h.Minted, now) {
+	if !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) || !c.takeMinted(from, h.Room, h.Minted, now) {
 		return nil, nil // it comes again, perhaps to another
 	}
 	if r = c.roused(h.Room); r == nil {

@@ -26,7 +26,6 @@ type leaveWalk struct {
 	left   map[*machine]bool
 	events []string
 	wrong  string // the first thing that was
-	forget bool   // nodes look often for what they may forget
 	wild   bool   // who has left may be declared dead where that is not known; nodes may not hear, or not be heard
 }
 
@@ -133,9 +132,6 @@ func (w *leaveWalk) staying() (all []*machine) {
 func (w *leaveWalk) wait(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end) && w.wrong == ""; {
 		w.world.run(50 * time.Millisecond)
-		if w.forget {
-			w.look()
-		}
 		for _, m := range w.up() {
 			if m.core.Left() {
 				w.note("%d has left to %d", w.number(m), w.number(w.machine(m.core.leave.heir)))

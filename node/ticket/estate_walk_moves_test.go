@@ -58,7 +58,7 @@ func (w *estateWalk) give() {
 	if w.IntN(3) == 0 {
 		to = w.pick(w.nodes)
 	}
-	if from == to || !w.present(to) {
+	if from == to || !w.facts.present(to) {
 		return
 	}
 	n := 1 + w.Int64N(60)
@@ -109,7 +109,7 @@ func (w *estateWalk) successors() []crdt.NodeID {
 // not lost, whatever became of its disk.
 func (w *estateWalk) declare() {
 	for _, id := range w.nodes {
-		if w.lost[id] && w.present(id) && w.IntN(2) == 0 {
+		if w.lost[id] && w.facts.present(id) && w.IntN(2) == 0 {
 			by := w.pick(w.staying())
 			w.facts.dead[wordKey{by, id}] = true
 			w.note(eventDead, by, id, w.rights[id].Held().Places)
@@ -125,12 +125,9 @@ func (w *estateWalk) act(chance float64) {
 	for _, id := range w.living() {
 		w.refuse(id, dead, heir, round)
 		w.write(id)
-		if w.Float64() < chance && w.facts.known[id] {
+		if w.Float64() < chance {
 			w.tell(id)
 		}
-	}
-	if w.opt.Forget {
-		w.forget(chance)
 	}
 	if dead = w.facts.unrecovered(); len(dead) > 0 {
 		if heir = w.facts.heirOf(dead); slices.Contains(w.staying(), heir) {
@@ -211,9 +208,6 @@ func (w *estateWalk) mint(tells bool) {
 	before, counted := r.Minted(), w.counted()
 	r.SetLimits(w.limit, r.OthersMinted(func(yield func(crdt.NodeID, Amount) bool) {
 		for _, id := range w.nodes {
-			if w.facts.keptForGood(id) {
-				continue
-			}
 			minted := w.facts.mintedBy(id)
 			_, recovered := w.facts.recovered[id]
 			if exact, ok := counted[id]; ok && !recovered {
@@ -243,7 +237,7 @@ func (w *estateWalk) counted() map[crdt.NodeID]Amount {
 		if !left || w.opt.LeftOut&FreshMint != 0 {
 			continue
 		}
-		counted[id] = w.facts.minted[id].Amount.Max(final.Accounted())
+		counted[id] = w.facts.minted[id].Max(final.Accounted())
 		if exact := final.Counted(0); exact.Known {
 			counted[id] = exact.Minted
 		}

@@ -10,8 +10,6 @@ var walkKinds = []struct {
 }{
 	{"fixed limit", walkOptions{}, nil},
 	{"raised limit", walkOptions{Limits: true}, []string{eventMints}},
-	{"fixed limit, forgetting", walkOptions{Forget: true}, forgetEvents},
-	{"raised limit, forgetting", walkOptions{Limits: true, Forget: true}, append([]string{eventMints}, forgetEvents...)},
 	{"raised limit, two versions", walkOptions{Limits: true, Older: true}, []string{eventMints}},
 }
 
@@ -20,8 +18,6 @@ var everyEvent = []string{
 	eventGives, eventReceives, eventLeaves, eventTakesOver, eventLeftToDead, eventLost, eventDead,
 	eventRecovers, eventAgain, eventJoins,
 }
-
-var forgetEvents = []string{eventCloses, eventKeeps, eventFolds, eventForgets}
 
 // TestEstateWalks walks at random. At no moment more is held than the limit, and in the end all of it
 // is, but where a node of the version before does not say what it had recovered. Everything that can

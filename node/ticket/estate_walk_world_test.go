@@ -20,7 +20,6 @@ type walkOptions struct {
 	Limits         bool // the limit is raised, and the minter follows it
 	Older          bool // half of the nodes leave the last ledger that the version before writes
 	NewcomersTrust bool // who came after a recovery does not refuse the dead node
-	Forget         bool // who has left, or was recovered, is forgotten
 	LeaversSpeak   bool // who has left still gives its word on the dead
 	LeftOut        Rules
 }
@@ -71,10 +70,6 @@ const (
 	eventAgain      = "recovers again, with who had recovered it,"
 	eventJoins      = "joins"
 	eventMints      = "mints after"
-	eventCloses     = "closes its account with"
-	eventKeeps      = "keeps for good the rights of"
-	eventFolds      = "folds its account with"
-	eventForgets    = "forgets"
 )
 
 func (w *estateWalk) note(what string, node, other crdt.NodeID, n int64) {
@@ -125,7 +120,7 @@ func (w *estateWalk) withinLimit() bool {
 func (w *estateWalk) settle() {
 	for range 30 {
 		for _, id := range w.nodes {
-			if w.lost[id] && w.present(id) {
+			if w.lost[id] && w.facts.present(id) {
 				w.facts.dead[wordKey{w.staying()[0], id}] = true
 			}
 		}
@@ -165,7 +160,7 @@ func (w *estateWalk) living() (all []crdt.NodeID) {
 // staying live, and neither have left nor are about to. There is one at least.
 func (w *estateWalk) staying() (all []crdt.NodeID) {
 	for _, id := range w.living() {
-		if _, leaving := w.rights[id].Leaving(); !leaving && w.present(id) {
+		if _, leaving := w.rights[id].Leaving(); !leaving && w.facts.present(id) {
 			all = append(all, id)
 		}
 	}
@@ -191,9 +186,6 @@ func (w *estateWalk) write(id crdt.NodeID) {
 // deliver has what is due arrive with a chance. What is lost is sent again.
 func (w *estateWalk) deliver(chance float64) {
 	for _, id := range w.living() {
-		if !w.facts.known[id] {
-			continue // what it sent before comes too late
-		}
 		for _, gift := range w.rights[id].TransfersDue(w.now) {
 			if to := w.facts.heir(gift.To); w.Float64() < chance && !w.lost[to] {
 				before := w.rights[to].Held()
@@ -247,6 +239,3 @@ func (w *estateWalk) acknowledge(by crdt.NodeID, chance float64) {
 		}
 	}
 }
-
-// present reports whether a node is known, is not dead and has not left.
-func (w *estateWalk) present(id crdt.NodeID) bool { return w.facts.known[id] && w.facts.present(id) }

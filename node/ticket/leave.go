@@ -34,7 +34,6 @@ type Final struct {
 	Accounts   []Account     // by node
 	Inherited  []Inherited
 	Recovered  []Recovery // dead nodes whose rights are among these
-	Closings   Closings
 }
 
 // Minting is what a node has minted until it left, less what it burnt, as its last ledger
@@ -71,8 +70,8 @@ func (f Final) gave(to crdt.NodeID) Amount {
 }
 
 // received returns what a final ledger has received of a node, for itself and for
-// those whose heir it was, but for those of which own says it.
-func (f Final) received(from crdt.NodeID, own Closings) (sum Amount) {
+// those whose heir it was.
+func (f Final) received(from crdt.NodeID) (sum Amount) {
 	for _, a := range f.Accounts {
 		if a.Node == from {
 			sum = sum.Add(a.Rcv)
@@ -80,7 +79,7 @@ func (f Final) received(from crdt.NodeID, own Closings) (sum Amount) {
 	}
 	for _, h := range f.Inherited {
 		for _, x := range h.Accounts {
-			if x.From == from && !own.Names(h.Leaver) {
+			if x.From == from {
 				sum = sum.Add(x.Rcv.Sub(x.Base))
 			}
 		}
@@ -156,7 +155,7 @@ func (r *Rights) lastLedger(to leaving) (f Final) {
 		f.Inherited = append(f.Inherited, h)
 	}
 	slices.SortFunc(f.Inherited, func(a, b Inherited) int { return a.Leaver.Compare(b.Leaver) })
-	f.Recovered, f.Closings = r.Recovered(), disk.closings()
+	f.Recovered = r.Recovered()
 	return f
 }
 
@@ -196,9 +195,6 @@ func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 		return false
 	}
 	if !r.answersFor(f.Node) {
-		if r.closed(f.Node) {
-			return false // it comes late: somebody has all that it says
-		}
 		r.bookTakeover(h, now)
 	}
 	if ack := (Received{Room: h.Room, From: f.Node, To: f.Heir, Gave: sum, Handover: true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
@@ -252,7 +248,6 @@ func (r *Rights) bookTakeover(h Handover, now time.Time) {
 	for id := range next.taken {
 		r.credit(Transfer{From: r.cfg.Self.Node, To: id, Gave: next.accounts[id].gave})
 	}
-	r.inheritClosings(f.Node, f.Closings)
 	r.Settle(f, r.cfg.Self.Node)
 	r.inheritMintAfter(f, now)
 	set(&r.ownRare().taking, f.Node, takeover{f, rate})
@@ -343,7 +338,7 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // here, a keeper is to be named only once it has told that it has taken over: before that, it
 // may recover the leaver by the word that this node has given, with the gifts in it.
 func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
-	if (keeper != crdt.NodeID{}) && !r.book.next.closed[f.Node].folded {
+	if (keeper != crdt.NodeID{}) {
 		set(&r.ownRare().keepers, f.Node, keeper)
 	}
 	if r.book.next.leaving != nil || r.refused(f.Node) {

@@ -20,13 +20,6 @@ type Word struct {
 	Node, Dead, Heir crdt.NodeID
 	Round            int64
 	Gave, Rcv        Amount
-	For              []ReceivedFor
-}
-
-// ReceivedFor is what a node has received for one that has left its rights to it, beyond what that one had.
-type ReceivedFor struct {
-	Leaver crdt.NodeID
-	Rcv    Amount
 }
 
 // Estate is all that has to be known to recover the rights of dead nodes. Their
@@ -39,7 +32,7 @@ type Estate struct {
 	// one of these as its heir.
 	Dead []crdt.NodeID
 
-	// Minted is what each of Dead has minted, as far as anybody knows, with what was minted in its closings.
+	// Minted is what each of Dead has minted, as far as anybody knows.
 	Minted []Amount
 
 	// Needed is every known node, this one too, that is not dead and has not left.
@@ -52,9 +45,6 @@ type Estate struct {
 
 	// Recovered is every node whose rights were recovered before.
 	Recovered []crdt.NodeID
-
-	// Closings is what the dead have dealt with nodes that have left before, as they have told.
-	Closings map[crdt.NodeID]Closings
 
 	// Session is the longest that sessions of the dead may last, as far as is known;
 	// those of this node may be longer.
@@ -73,7 +63,7 @@ type Estate struct {
 func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 	was, fenced := r.book.next.dead[dead]
 	_, done := r.book.next.recovered[dead]
-	if fenced && (round <= was.round || done) || r.answersFor(dead) || r.book.next.closed[dead].folded {
+	if fenced && (round <= was.round || done) || r.answersFor(dead) {
 		return
 	}
 	is := fence{heir, round, was.after}
@@ -126,12 +116,9 @@ func (r *Rights) dealt(id crdt.NodeID) Word {
 	disk := &r.book.disk
 	x := disk.accounts[id]
 	w := Word{Node: r.cfg.Self.Node, Dead: id, Gave: x.gave, Rcv: x.rcv}
-	for leaver, m := range disk.inherited {
-		if more := m[id].Rcv.Sub(m[id].Base); !more.IsZero() {
-			w.For = append(w.For, ReceivedFor{leaver, more})
-		}
+	for _, m := range disk.inherited {
+		w.Rcv = w.Rcv.Add(m[id].Rcv.Sub(m[id].Base))
 	}
-	slices.SortFunc(w.For, func(a, b ReceivedFor) int { return a.Leaver.Compare(b.Leaver) })
 	return w
 }
 
@@ -237,15 +224,6 @@ func (in Estate) sum(finals bool) (sum Amount) {
 	for _, a := range in.Minted {
 		sum = sum.Add(a)
 	}
-	for _, dead := range in.Dead {
-		p := in.Closings[dead]
-		sum = sum.Add(p.Rcv).Sub(p.Gave).Sub(p.AllMinted(in.Dead...))
-		for _, c := range p.Closed {
-			if !slices.Contains(in.Dead, c.Node) {
-				sum = sum.Add(c.Rcv).Sub(c.Gave)
-			}
-		}
-	}
 	b := in.dealings(finals)
 	for _, dead := range in.Dead {
 		for _, with := range b.nodes {
@@ -262,11 +240,10 @@ type papers struct {
 	recovered map[crdt.NodeID]bool
 	words     map[wordOn]Word
 	finals    map[crdt.NodeID]Final
-	closings  map[crdt.NodeID]Closings
 }
 
 func (in Estate) dealings(finals bool) papers {
-	b := papers{living: map[crdt.NodeID]bool{}, recovered: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}, closings: in.Closings}
+	b := papers{living: map[crdt.NodeID]bool{}, recovered: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}}
 	for _, id := range in.Recovered {
 		b.recovered[id] = true
 	}
@@ -299,47 +276,29 @@ func (in Estate) dealings(finals bool) papers {
 // one of the two at most. A gift of the other that was on its way went back
 // to the giver with that, and one that the other's heir had taken stayed there, also if the other
 // had left and its last ledger has it otherwise.
-//
-// What a dead node says itself of one that has left counts, where it says so: others may not know it any more. What
-// somebody has received from it for that one is in what it says, and is in no word and no last ledger, then.
 func (b papers) between(dead, with crdt.NodeID) Amount {
-	own := b.closings[dead]
-	if own.Names(with) {
-		return Amount{}
-	}
 	w, spoke := b.words[wordOn{dead, with}]
 	o, answered := b.words[wordOn{with, dead}]
 	f, left := b.finals[dead]
 	switch {
 	case b.recovered[with] && spoke:
-		return w.received(own).Sub(w.Gave)
+		return w.Rcv.Sub(w.Gave)
 	case b.recovered[with] && b.recovered[dead] && answered:
-		return o.Gave.Sub(o.received(own))
+		return o.Gave.Sub(o.Rcv)
 	case b.recovered[with] && left:
-		return f.received(with, own).Sub(f.gave(with))
+		return f.received(with).Sub(f.gave(with))
 	}
 	if g, gone := b.finals[with]; gone && !b.living[with] {
-		return g.gave(dead).Sub(g.received(dead, own))
+		return g.gave(dead).Sub(g.received(dead))
 	}
 	switch {
 	case b.living[with]:
 	case left:
-		return f.received(with, own).Sub(f.gave(with))
+		return f.received(with).Sub(f.gave(with))
 	case spoke:
-		return w.received(own).Sub(w.Gave)
+		return w.Rcv.Sub(w.Gave)
 	}
-	return o.Gave.Sub(o.received(own))
-}
-
-// received returns all that the word says was received, but for nodes of which own says it.
-func (w Word) received(own Closings) (sum Amount) {
-	sum = w.Rcv
-	for _, x := range w.For {
-		if !own.Names(x.Leaver) {
-			sum = sum.Add(x.Rcv)
-		}
-	}
-	return sum
+	return o.Gave.Sub(o.Rcv)
 }
 
 // lock keeps rights whose recovery is written aside until no session that used

@@ -206,23 +206,17 @@ func (r *Rights) Confirmed(now time.Time) {
 // settled does what waited for the value under a key to be durable.
 func (r *Rights) settled(key string, now time.Time) {
 	switch key {
-	case keyMinted, keyBound, keySpan, keyLeaving, keyRetired, keySums:
+	case keyMinted, keyBound, keySpan, keyLeaving, keyRetired:
 		return
 	}
 	kind, ids, _ := splitKey(key)
 	switch kind {
 	case keyGave:
-		if a, open := r.book.disk.accounts[ids[0]]; open {
-			r.ownRare().out.gave(ids[0], a.gave)
-		}
+		r.ownRare().out.gave(ids[0], r.book.disk.accounts[ids[0]].gave)
 	case keyTaken:
-		if _, taken := r.book.disk.taken[ids[0]]; taken {
-			r.tookOver(ids[0], now)
-		}
+		r.tookOver(ids[0], now)
 	case keyRecovered:
-		if _, recovered := r.book.disk.recovered[ids[0]]; recovered {
-			r.lock(ids[0], now)
-		}
+		r.lock(ids[0], now)
 	}
 }
 
