@@ -78,6 +78,7 @@ var notShown = strings.Fields(`
 	Node.Rooms.Event.Name Node.Rooms.Event.Prequeueing Node.Rooms.Event.Shuffle Node.Rooms.Event.PrequeueStart Node.Rooms.Event.Start Node.Rooms.Event.End
 	Node.Down.Node Node.Down.Name Node.Down.Since Node.Down.Message Node.Down.WaitsFor Node.Down.UsableAt
 	Node.Down.Rooms.Minted. Node.Down.Rooms.Approximate Node.Down.Rooms.Sessions Node.Limits.Rules.Scope Node.Limits.Rules.Bound.Nodes
+	Node.Peers.Refused. Node.Peers.Refuses. Node.Limits.Awaits
 	Origins.Origins.Weight Origins.Origins.Reason Origins.Origins.Until Origins.Origins.LastFailure.Text Certificates.Source`)
 
 func metricsOf(s *Sample) *Metrics {
