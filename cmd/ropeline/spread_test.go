@@ -67,8 +67,8 @@ func TestVisitorsOfANewSite(t *testing.T) {
 		return status
 	}
 	for i, begun := 0, time.Now(); ask(i%rooms) != 200; i++ {
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("it answers nobody after a minute: %v", answers)
+		if time.Since(begun) > 3*time.Minute { // of which a machine that runs all tests at once may take one
+			t.Fatalf("it answers nobody after three minutes: %v", answers)
 		}
 		time.Sleep(time.Millisecond) // the node shares the machine with whoever asks
 	}
