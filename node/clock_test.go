@@ -108,7 +108,7 @@ func TestWhoStartsDoesNotStopWhoServes(t *testing.T) {
 	}{
 		{true, []time.Duration{10 * s}, map[int]bool{0: true}, true},
 		{false, []time.Duration{-10 * s}, nil, false},
-		{true, []time.Duration{10 * s}, nil, false},                             // two that serve: nobody can tell
+		{true, []time.Duration{10 * s}, nil, false},                             // two that serve: either may be wrong
 		{false, []time.Duration{10 * s}, map[int]bool{0: true}, false},          // two that start
 		{true, []time.Duration{0, 10 * s, 10 * s}, map[int]bool{1: true}, true}, // half and half, of which one only starts
 		{true, []time.Duration{s, s}, map[int]bool{0: true, 1: true}, false},    // two of three say so

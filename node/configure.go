@@ -112,7 +112,7 @@ func (r *Room) movesEvery() time.Duration {
 }
 
 // outdated reports whether a room's view is older than others' use of what it allows may be. That of a room in
-// which all is still is as good as new while the loop comes round: whatever happens has it be built anew.
+// which all is still is as good as new while the loop comes round: whatever happens has it be built again.
 func (r *Room) outdated(w *view, now time.Time) bool {
 	at := w.BuiltAt
 	if r.still && r.core.ticked.After(at) {

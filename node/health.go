@@ -42,7 +42,7 @@ func (n *Node) NoTickets() error {
 }
 
 // Outvoted returns that the clock of this node is wrong, if the others agree that it is: then new visitors are better off at
-// them. Where nobody can tell whose clock is wrong, all nodes give no tickets, and a site that sent nobody anywhere
+// them. Where it is not known whose clock is wrong, all nodes give no tickets, and a site that sent nobody anywhere
 // would be gone for those who are in as well. Any goroutine may call it.
 func (n *Node) Outvoted() error {
 	if off := n.clockOff.Load(); off != nil && off.outvoted {

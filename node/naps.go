@@ -35,7 +35,7 @@ func (r *Room) wake() {
 	}
 }
 
-// hasNews has the view of a room be built anew.
+// hasNews has the view of a room be built again.
 func (r *Room) hasNews() {
 	r.news = true
 	r.wake()

@@ -60,7 +60,7 @@ func (c *Core) dropStrays(now time.Time) {
 }
 
 // isGone reports whether a room that is not kept is gone for good. One that nothing is known of is: rooms that
-// operators have set are known to all. Where each node has those of its configuration alone, nobody can tell.
+// operators have set are known to all. Where each node has those of its configuration alone, they are not.
 func (c *Core) isGone(id crdt.RoomID) bool {
 	if f := c.facts.rooms[id]; f != nil {
 		return f.retired
