@@ -4,11 +4,12 @@ package floods
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -17,8 +18,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
@@ -34,18 +33,8 @@ const (
 	looks       = 250 * time.Millisecond // between two samples of memory
 	settle      = 2 * time.Minute        // until who is in line is as many as will be, and garbage is what it will be
 	spare       = 64                     // connections that floods leave to the visitor
-	filesBeside = 600                    // that a node has open beside connections of visitors: those of the flood to operators are never at the same time
 	full        = 1 << 30                // places of a room that has some for everybody
 )
-
-// openFiles is how many files a process may have open.
-func openFiles() int {
-	var l unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil || l.Max > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	return int(l.Max)
-}
 
 // subject is a node with a site and a visitor inside.
 type subject struct {
@@ -88,6 +77,16 @@ func (s *subject) start(ctx context.Context, binary string, state nodeState, con
 		s.request = headWith("Cookie: " + cookie + "\r\n")
 		return err == nil
 	}))
+}
+
+// takes returns how many connections of visitors the node takes: fewer than it was asked for where files are short.
+func (s *subject) takes(ctx context.Context) (most int) {
+	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.admin+"/metrics", nil))
+	resp := rig.Got(http.DefaultClient.Do(req))
+	defer resp.Body.Close()
+	_, value, _ := bytes.Cut(rig.Got(io.ReadAll(resp.Body)), []byte("\nropeline_connections_max "))
+	rig.Got(fmt.Fscan(bytes.NewReader(value), &most))
+	return most
 }
 
 // siteAt is a site that answers at once, but for forms: it reads these first.
