@@ -30,7 +30,7 @@ var (
 	waitingConn  = item{"the same with a request that waits for a place at the site", defaultConns, 80 << 10}
 	uploadConn   = item{"a body on its way to the site", uploads, 128 << 10}
 	operatorConn = item{"a connection of an operator", adminConns, 96 << 10}
-	streamConn   = item{"a stream of the dashboard", streams, 192 << 10}
+	streamConn   = item{"a stream of the dashboard", streams, 64 << 10}
 	inLine       = item{"a visitor in line", newInLine, 256}
 	addressSlot  = item{"an address that new visitors come from", addressSlots, 16}
 	limitTable   = item{"the keys of rate limits", 1, 64 << 20} // limit-memory

@@ -31,7 +31,7 @@ const (
 	afterwards  = 5 * time.Second        // until a flood that has ended is forgotten
 	openedOver  = 30 * time.Second       // connections: as long as a node keeps one that does nothing
 	looks       = 250 * time.Millisecond // between two samples of memory
-	settle      = 5 * time.Minute        // until who is in line is as many as will be, and garbage is what it will be, of connections that come in waves as well
+	settle      = 2 * time.Minute        // until who is in line is as many as will be, and garbage is what it will be
 	spare       = 64                     // connections that floods leave to the visitor
 	full        = 1 << 30                // places of a room that has some for everybody
 )
