@@ -282,7 +282,7 @@ func (n *Node) warnOfMinter(now time.Time) {
 		return
 	}
 	rec, as := n.core.mesh.is.Record, n.boot.returned()
-	if as != (crdt.NodeID{}) && !n.core.facts.gone(rec.Minter) {
+	if as != (crdt.NodeID{}) && !n.core.firstMinterGone() {
 		n.warned = now
 		n.log.Warn("capacity of the mesh is lost until somebody says so", "reason", minterGone(rec, as))
 	}

@@ -243,7 +243,7 @@ func (r *Room) downRoom(id crdt.NodeID, k *downNode, f *roomFacts, now time.Time
 
 // papers returns what is written of a node's rights in a room by nodes that are gone for good.
 func (c *Core) papers(f *roomFacts, id crdt.NodeID) ticket.Amount {
-	in := ticket.Estate{Dead: []crdt.NodeID{id}, Minted: []ticket.Amount{f.mintedBy(id)}}
+	in := ticket.Estate{Dead: []crdt.NodeID{id}, Minted: []ticket.Amount{f.mintedBy(id)}, Closings: map[crdt.NodeID]ticket.Closings{id: f.closingsOf(id)}}
 	for _, w := range f.words {
 		if c.facts.gone(w.Node) {
 			in.Words = append(in.Words, w)

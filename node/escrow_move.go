@@ -319,6 +319,9 @@ func (c *Core) takeTransfer(from replica.Peer, payload []byte, now time.Time) ([
 	if t.From != from.ID {
 		return nil, fmt.Errorf("%w: gift of %s", errMalformed, t.From)
 	}
+	if _, known := c.facts.sites[from.ID]; !known {
+		return nil, nil // it is forgotten, and this comes late; or is heard of soon, and sends it again
+	}
 	r, err := c.limited(t.Room, from, false)
 	if r == nil || !c.takeMinted(from, t.Room, t.Minted, now) {
 		return nil, err

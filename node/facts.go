@@ -37,6 +37,8 @@ import (
 //	dead/<node>/<heir>    the node is lost, an operator said at its heir
 //	final/<room>/<node>   the last ledger of a node that has left
 //	knew/<room>/<node>    what it knows to be minted, where others may never hear it from who did
+//	closed/<room>/<node>  what it has dealt with nodes that are gone; see closings.go
+//	forgot/<node>         how far it is with forgetting these
 //	word/<room>/<dead>/<node>  what a node has dealt with a lost one
 //	recovered/<room>/<dead>    who has its rights, and what it had minted
 
@@ -56,6 +58,8 @@ const (
 	factFinal   = "final"
 	factKnew    = "knew"
 	factWord    = "word"
+	factClosed  = "closed"
+	factForgot  = "forgot"
 
 	factRecovered = "recovered"
 )
@@ -87,6 +91,8 @@ type facts struct {
 	dead  map[crdt.NodeID]crdt.NodeID   // the same; of several heirs the least
 	named map[crdt.NodeID][]crdt.NodeID // of the dead: all heirs, in no order
 
+	forgot map[crdt.NodeID]forgot
+
 	unheard map[string]crdt.Stamp // keys of what is known from others than who wrote it, which may have written more before
 }
 
@@ -105,10 +111,13 @@ type roomFacts struct {
 	kept    perNode[time.Duration] // who has ever had a ledger of it: the longest session with a ticket of each, as it has said
 	took    map[crdt.NodeID]recovered
 
+	closings perNode[ticket.Closings]
+
 	// What follows from these; see takeFinals.
 	again     map[crdt.NodeID]recovered
 	inherited map[crdt.NodeID]crdt.NodeID   // who had taken over from each, and left in turn: their last ledgers say so
 	counted   map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
+	forGood   map[crdt.NodeID]crdt.NodeID   // who has the rights of each for good, with what it had minted
 }
 
 // noteFact notes something of a node. The map is made with the first of what it holds.
@@ -126,7 +135,7 @@ type recovered struct {
 	minted ticket.Amount
 }
 
-// mintedBy returns what a node has minted, as far as it counts. Of one that has left, its
+// mintedBy returns what a node has minted, and those whose rights it has for good, as far as it counts. Of one that has left, its
 // last ledger says it: what it told before may be older.
 func (r *roomFacts) mintedBy(id crdt.NodeID) ticket.Amount {
 	if x, ok := r.again[id]; ok {
@@ -135,24 +144,38 @@ func (r *roomFacts) mintedBy(id crdt.NodeID) ticket.Amount {
 	if a, ok := r.counted[id]; ok {
 		return a
 	}
-	return r.by.of(id)
+	return r.by.of(id).Add(r.closings.of(id).AllMinted())
+}
+
+// mintedItself is mintedBy without those whose rights the node has for good.
+func (r *roomFacts) mintedItself(id crdt.NodeID) ticket.Amount {
+	return r.mintedBy(id).Sub(r.closingsOf(id).AllMinted())
 }
 
 // mintedByEach returns what each node has minted, as far as it counts, each once.
 func (r *roomFacts) mintedByEach() iter.Seq2[crdt.NodeID, ticket.Amount] {
 	return func(yield func(crdt.NodeID, ticket.Amount) bool) {
+		next := func(id crdt.NodeID, before bool) bool {
+			return before || r.keptForGood(id) || yield(id, r.mintedBy(id))
+		}
 		for id := range r.by.all() {
-			if !yield(id, r.mintedBy(id)) {
+			if !next(id, false) {
 				return
 			}
 		}
 		for id := range r.again {
-			if !r.by.has(id) && !yield(id, r.mintedBy(id)) {
+			if !next(id, r.by.has(id)) {
 				return
 			}
 		}
 		for id := range r.counted {
-			if _, done := r.again[id]; !done && !r.by.has(id) && !yield(id, r.mintedBy(id)) {
+			if _, done := r.again[id]; !next(id, done || r.by.has(id)) {
+				return
+			}
+		}
+		for id := range r.closings.all() {
+			_, done := r.again[id]
+			if _, left := r.counted[id]; !next(id, done || left || r.by.has(id)) {
 				return
 			}
 		}
@@ -165,7 +188,7 @@ func newFacts(r *replica.Replica, leaveOut ticket.Rules) facts {
 		fresh: map[crdt.RoomID]struct{}{}, rooms: map[crdt.RoomID]*roomFacts{},
 		sites: map[crdt.NodeID]string{}, names: map[crdt.NodeID]string{},
 		left: map[crdt.NodeID]crdt.NodeID{}, dead: map[crdt.NodeID]crdt.NodeID{}, named: map[crdt.NodeID][]crdt.NodeID{},
-		unheard: map[string]crdt.Stamp{},
+		unheard: map[string]crdt.Stamp{}, forgot: map[crdt.NodeID]forgot{},
 	}
 }
 
@@ -188,6 +211,7 @@ func (f *facts) readingOf(id crdt.RoomID) uint64 { return max(f.nodes, f.room(id
 // who have left had minted.
 func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
 	r.again, r.inherited, r.counted = maps.Clone(r.took), nil, nil
+	r.takeClosings()
 	if len(r.finals) == 0 {
 		return // nearly always
 	}

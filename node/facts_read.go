@@ -93,12 +93,16 @@ func (f *facts) take(key string) (room crdt.RoomID, ok bool) {
 		}
 	}
 	switch kind {
-	case factLimits, factSession, factMinter, factMinted, factTold, factRests, factRetired, factFinal, factKnew, factWord, factRecovered:
+	case factLimits, factSession, factMinter, factMinted, factTold, factRests, factRetired, factFinal, factKnew, factWord, factRecovered, factClosed:
 		if room, err := crdt.ParseRoomID(name); err == nil && (there || f.rooms[room] != nil) {
 			f.takeRoom(kind, room, of, value)
 			return room, true
 		}
 		return room, false
+	case factForgot:
+		if id, err := crdt.ParseNodeID(name); err == nil && !f.takeForgot(id, value) {
+			return room, false // it changes nothing for rooms
+		}
 	case factNode, factName, factLeft, factDead:
 		if id, err := crdt.ParseNodeID(name); err == nil {
 			f.takeNode(kind, id, of, value, there)
@@ -106,6 +110,14 @@ func (f *facts) take(key string) (room crdt.RoomID, ok bool) {
 	}
 	f.nodes = f.reading
 	return room, false
+}
+
+// takeForgot takes what a node has told of those that are gone, and reports whether rounds count otherwise by it.
+func (f *facts) takeForgot(id crdt.NodeID, value []byte) bool {
+	was := f.forgot[id].rounds
+	is, err := decodeForgot(value)
+	keepFact(f.forgot, id, is, err == nil)
+	return was != is.rounds
 }
 
 func (f *facts) takeNode(kind string, id crdt.NodeID, of string, value []byte, there bool) {
@@ -198,6 +210,9 @@ func (f *facts) takeOf(r *roomFacts, kind string, id crdt.RoomID, node crdt.Node
 		if delete(r.finals, node); err == nil && final.Node == node {
 			noteFact(&r.finals, node, final)
 		}
+	case factClosed:
+		closings, err := ticket.DecodeClosings(value[:max(0, len(value)-codeSize)])
+		r.closings.keep(node, closings, err == nil)
 	case factKnew:
 		told, err := ticket.DecodeTold(value)
 		r.knew.keep(node, told, err == nil && value != nil)
@@ -234,5 +249,5 @@ func (r *roomFacts) empty() bool {
 // bare reports whether no more is known of a room than that it is gone for good, if that.
 func (r *roomFacts) bare() bool {
 	return r.limits.IsZero() && r.session == 0 && r.minter == crdt.NodeID{} && len(r.words) == 0 &&
-		!r.by.any() && !r.kept.any() && !r.knew.any() && len(r.finals)+len(r.took) == 0
+		!r.by.any() && !r.kept.any() && !r.knew.any() && !r.closings.any() && len(r.finals)+len(r.took) == 0
 }

@@ -33,9 +33,12 @@ var ErrForgotten = errors.New("the other nodes go on without this one, and have 
 type forgetting struct {
 	looked  time.Time
 	next    time.Time
-	seen    []seenSettling // oldest first
-	settled crdt.LWWDigest // deletions up to here may be forgotten, and some are left; nil: none is
-	upTo    time.Time      // all that was written by then, at whichever node, is known here
+	seen    []seenSettling            // oldest first
+	steps   []func(time.Time)         // that are due about nodes that are gone
+	gone    []goneSeen                // looks at what is known of nodes that are gone, oldest first
+	without map[crdt.NodeID]time.Time // since when nothing is left of nodes that closed accounts name
+	settled crdt.LWWDigest            // deletions up to here may be forgotten, and some are left; nil: none is
+	upTo    time.Time                 // all that was written by then, at whichever node, is known here
 	writers writers
 }
 
@@ -61,6 +64,7 @@ func (c *Core) forgetDeleted(now time.Time) {
 		c.lookForSettled(now)
 	}
 	c.adoptSome(now)
+	c.stepGone(now)
 	if f.settled != nil {
 		parts := c.replica.Forget(f.settled, forgetMost)
 		if c.storing.forgotten = append(c.storing.forgotten, parts...); len(parts) == 0 {
@@ -74,7 +78,7 @@ func (c *Core) lookForSettled(now time.Time) {
 	f := &c.forgetting
 	gone, spent := c.goneRooms()
 	departed := c.departed()
-	if c.replica.Deleted() == 0 && len(gone)+len(spent)+len(departed) == 0 && (c.catalog == nil || !c.catalog.orphans) {
+	if c.replica.Deleted() == 0 && len(gone)+len(spent)+len(departed) == 0 && !c.anyGone() && (c.catalog == nil || !c.catalog.orphans) {
 		f.seen = nil
 		return
 	}
@@ -82,6 +86,7 @@ func (c *Core) lookForSettled(now time.Time) {
 	c.replica.Survey()
 	c.dropFacts(gone, is.All, now)
 	c.dropDeparted(departed, is.All, now)
+	c.forgetGone(is.All)
 	f.seen = append(f.seen, seenSettling{now, is})
 	for i := len(f.seen) - 1; i >= 0; i-- {
 		if then := f.seen[i]; now.Sub(then.at) >= forgetAfter && is.Settles(then.is) {

@@ -281,7 +281,8 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 	if h.Final.Node != from.ID {
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
-	if !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) || !c.takeMinted(from, h.Room, h.Minted, now) {
+	_, known := c.facts.sites[from.ID]
+	if !known || !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) || !c.takeMinted(from, h.Room, h.Minted, now) {
 		return nil, nil // it comes again, perhaps to another
 	}
 	if r = c.roused(h.Room); r == nil {
@@ -301,6 +302,7 @@ func (r *Room) inherit(final ticket.Final, now time.Time) {
 	c := r.core
 	r.gets(now)
 	r.mu.Lock()
+	r.refuseRecovered(c.facts.room(r.id), now) // before anything can come for the leaver
 	taken := r.rights.TakeOver(ticket.Handover{Room: r.id, Final: final}, now)
 	r.mu.Unlock()
 	if taken {

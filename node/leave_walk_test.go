@@ -26,6 +26,7 @@ type leaveWalk struct {
 	left   map[*machine]bool
 	events []string
 	wrong  string // the first thing that was
+	forget bool   // nodes look often for what they may forget
 	wild   bool   // who has left may be declared dead where that is not known; nodes may not hear, or not be heard
 }
 
@@ -67,7 +68,9 @@ func (w *leaveWalk) walk(t *testing.T) {
 		w.ends = append(w.ends, ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)})
 		w.limits = append(w.limits, ticket.Amount{Places: int64(s.TotalActiveUsers), Rate: int64(s.NewUsersPerMinute)})
 	}
-	w.world = newWorldOf(t, w.rooms, []string{"a", "a", "a", "a", "a"}[:3+w.IntN(3)]...)
+	w.world = newStoppedWorld(t)
+	w.world.more, w.world.keys = w.rooms[1:], w.forget
+	w.world.begin(w.rooms[0], []string{"a", "a", "a", "a", "a"}[:3+w.IntN(3)]...)
 	w.world.run(5 * time.Second)
 	w.begun = w.now
 	steps := 30
@@ -132,6 +135,9 @@ func (w *leaveWalk) staying() (all []*machine) {
 func (w *leaveWalk) wait(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end) && w.wrong == ""; {
 		w.world.run(50 * time.Millisecond)
+		if w.forget {
+			w.look()
+		}
 		for _, m := range w.up() {
 			if m.core.Left() {
 				w.note("%d has left to %d", w.number(m), w.number(w.machine(m.core.leave.heir)))

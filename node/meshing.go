@@ -141,7 +141,14 @@ func (f *facts) meshMinter(room crdt.RoomID) (minter crdt.NodeID, lost bool) {
 // the mesh may, though it may have been lost before it could say so.
 func (c *Core) knows(id crdt.NodeID) bool {
 	_, known := c.facts.sites[id]
-	return known || id != crdt.NodeID{} && id == c.mesh.is.Record.Minter
+	return known || id != crdt.NodeID{} && id == c.mesh.is.Record.Minter && !c.firstMinterGone()
+}
+
+// firstMinterGone reports whether the node that was to mint for the mesh at first is gone: others may have forgotten it, and
+// another one is named in its place.
+func (c *Core) firstMinterGone() bool {
+	first, now := c.mesh.is.Record.Minter, c.facts.room(c.mesh.room).minter
+	return c.facts.gone(first) || now != first && now != crdt.NodeID{}
 }
 
 // tellOfMinter has all know that the minter, who is declared dead, may have owned rights.
@@ -169,7 +176,7 @@ func (c *Core) knowsMesh() bool {
 // disk. "": it is minted.
 func (c *Core) meshWaits(gone crdt.NodeID) string {
 	rec := c.mesh.is.Record
-	if rec.Mesh.IsZero() || rec.Minter == (crdt.NodeID{}) || c.mesh.is.Minted || c.meshMinted() || c.facts.gone(rec.Minter) {
+	if rec.Mesh.IsZero() || rec.Minter == (crdt.NodeID{}) || c.mesh.is.Minted || c.meshMinted() || c.firstMinterGone() {
 		return ""
 	}
 	if gone != (crdt.NodeID{}) {

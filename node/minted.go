@@ -124,7 +124,7 @@ func (r *Room) mintedNow(now time.Time) (all []ticket.Told, ok bool) {
 		add(c.self.Node, &mine)
 	}
 	for _, id := range f.minters() {
-		if a := f.mintedBy(id); id != c.self.Node && f.settled(id) {
+		if a := f.mintedItself(id); id != c.self.Node && f.settled(id) {
 			add(id, &a)
 		} else if id != c.self.Node {
 			add(id, nil)

@@ -87,16 +87,19 @@ func (c *Core) Noted(told uint64) bool { return c.storing.saved >= told }
 // and those that have left to one of them. Who has left the room is not lost, whatever an
 // operator says: somebody has its rights.
 func (f *facts) unrecovered(r *roomFacts) []crdt.NodeID {
+	if len(f.dead) == 0 {
+		return nil
+	}
 	in := map[crdt.NodeID]bool{}
 	for id := range f.dead {
 		_, left := f.leftTo(r, id)
 		x, done := r.again[id]
-		if _, lost := f.dead[f.keeper(r, x.by)]; !left && (!done || lost) {
+		if _, lost := f.dead[f.keeper(r, x.by)]; !left && (!done || lost) && !r.keptForGood(id) {
 			in[id] = true
 		}
 	}
 	left := func(id crdt.NodeID) {
-		if in[f.keeper(r, id)] {
+		if in[f.keeper(r, id)] && !r.keptForGood(id) {
 			in[id] = true
 		}
 	}
@@ -134,7 +137,16 @@ func (f *facts) round(r *roomFacts) (n int64) {
 	for _, heirs := range f.named {
 		n += int64(len(heirs))
 	}
-	return n + int64(len(f.sites)+len(f.left)+len(r.again)+len(r.finals))
+	for _, x := range f.forgot {
+		n += x.rounds
+	}
+	known := len(f.sites) // and those that have left, of which no more may be known
+	for id := range f.left {
+		if _, site := f.sites[id]; !site {
+			known++
+		}
+	}
+	return n + int64(known+len(f.left)+len(r.again)+len(r.finals))
 }
 
 // present returns the least of those who answer for nodes in a room and are there; ok is
@@ -217,9 +229,7 @@ func (r *Room) recover(now time.Time) {
 // left. It returns false if something of that is left. It is called with mu held.
 func (r *Room) refuse(f *roomFacts, dead []crdt.NodeID, heir crdt.NodeID, now time.Time) bool {
 	c := r.core
-	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
-		r.rights.Fence(id, f.again[id].by, 1, now) // also where this node was not there yet
-	}
+	r.refuseRecovered(f, now)
 	all := r.takeOverByFinals(f, now)
 	if round := c.facts.round(f); heir != (crdt.NodeID{}) {
 		for _, id := range dead {
@@ -239,6 +249,13 @@ func (r *Room) refuse(f *roomFacts, dead []crdt.NodeID, heir crdt.NodeID, now ti
 		r.rights.Settle(f.finals[id], keeper)
 	}
 	return all
+}
+
+// refuseRecovered refuses those who were recovered, also where this node was not there yet. It is called with mu held.
+func (r *Room) refuseRecovered(f *roomFacts, now time.Time) {
+	for _, id := range slices.SortedFunc(maps.Keys(f.again), compareNodes) {
+		r.rights.Fence(id, f.again[id].by, 1, now)
+	}
 }
 
 // words returns what this node has dealt with the dead, as far as its refusal is on disk, and on which
@@ -290,7 +307,7 @@ func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) bool {
 	have := r.rights.AnswersFor()
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		_, recovered := f.again[id]
-		if id != c.self.Node && !recovered && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
+		if id != c.self.Node && !recovered && !f.keptForGood(id) && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
 			r.gets(now)
 			all = r.rights.TakeOver(ticket.Handover{Room: r.id, Final: f.finals[id]}, now) && all
 			c.storing.touch(r)
@@ -307,6 +324,7 @@ func (c *Core) estate(f *roomFacts, dead []crdt.NodeID) ticket.Estate {
 	}
 	for _, id := range dead {
 		in.Minted = append(in.Minted, f.mintedBy(id))
+		noteFact(&in.Closings, id, f.closingsOf(id))
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
 		in.Finals = append(in.Finals, f.finals[id])

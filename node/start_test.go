@@ -9,10 +9,11 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/replica"
+	"github.com/ropeline/ropeline/node/ticket"
 )
 
 // TestNobodyStopsANodeByAWordOnItsStarts: a peer says that a later start of a node has a row, and that it has run with
-// a number that is later by far, or by one, and writes that into the map. The node goes on.
+// a number that is later by far, or by one, and writes that into the map, and that it has closed accounts. The node goes on.
 func TestNobodyStopsANodeByAWordOnItsStarts(t *testing.T) {
 	w := newStoppedWorld(t)
 	w.catalog, w.keys = true, true
@@ -33,6 +34,11 @@ func TestNobodyStopsANodeByAWordOnItsStarts(t *testing.T) {
 		}
 		said := append([]byte{}, newStarting([]byte("of the liar"), other, VisitorID{1}).says...)
 		if err := liar.core.replica.Set(nodeKey(factStart, victim.id), said, w.now); err != nil {
+			t.Fatal(err)
+		}
+		closed := roomNodeKey(factClosed, victim.core.order[0].id, victim.id)
+		accounts := withCode([]byte("of the liar"), closed, ticket.AppendClosings(nil, ticket.Closings{Steps: 9}))
+		if err := liar.core.replica.Set(closed, accounts, w.now); err != nil {
 			t.Fatal(err)
 		}
 		w.post(liar, nil)

@@ -11,6 +11,9 @@ import (
 
 // step has one thing happen.
 func (w *estateWalk) step() {
+	if w.opt.Restarts && w.IntN(8) == 0 {
+		w.restart(w.pick(w.living()))
+	}
 	switch x := w.IntN(100); {
 	case x < 30:
 		w.give()
@@ -39,16 +42,23 @@ func (w *estateWalk) step() {
 // join adds a node, with what is on its disk.
 func (w *estateWalk) join(stored ...Put) crdt.NodeID {
 	id := crdt.NodeID{byte(1 + w.IntN(250)), byte(len(w.nodes))} // who is least does not hang on who came first
-	cfg := RightsConfig{Self: crdt.Incarnation{Node: id, Boot: 1}, Session: walkSession, LeaveOut: RateCools | RestartCools | w.opt.LeftOut}
+	w.open(id, stored)
+	w.facts.known[id] = true
+	w.nodes = append(w.nodes, id)
+	w.older[id] = w.opt.Older && w.IntN(2) == 0
+	w.note(eventJoins, id, crdt.NodeID{}, w.rights[id].Held().Places)
+	return id
+}
+
+// open starts a node with what is on its disk.
+func (w *estateWalk) open(id crdt.NodeID, stored []Put) {
+	w.boots[id]++
+	cfg := RightsConfig{Self: crdt.Incarnation{Node: id, Boot: w.boots[id]}, Session: walkSession, LeaveOut: RateCools | RestartCools | w.opt.LeftOut}
 	r, _, err := OpenRights(cfg, stored, w.now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.rights[id], w.facts.known[id] = r, true
-	w.nodes = append(w.nodes, id)
-	w.older[id] = w.opt.Older && w.IntN(2) == 0
-	w.note(eventJoins, id, crdt.NodeID{}, r.Held().Places)
-	return id
+	w.rights[id] = r
 }
 
 // give has one node give to another, which may be lost, but is not known to be.
@@ -58,7 +68,7 @@ func (w *estateWalk) give() {
 	if w.IntN(3) == 0 {
 		to = w.pick(w.nodes)
 	}
-	if from == to || !w.facts.present(to) {
+	if from == to || !w.present(to) {
 		return
 	}
 	n := 1 + w.Int64N(60)
@@ -109,7 +119,7 @@ func (w *estateWalk) successors() []crdt.NodeID {
 // not lost, whatever became of its disk.
 func (w *estateWalk) declare() {
 	for _, id := range w.nodes {
-		if w.lost[id] && w.facts.present(id) && w.IntN(2) == 0 {
+		if w.lost[id] && w.present(id) && w.IntN(2) == 0 {
 			by := w.pick(w.staying())
 			w.facts.dead[wordKey{by, id}] = true
 			w.note(eventDead, by, id, w.rights[id].Held().Places)
@@ -125,9 +135,12 @@ func (w *estateWalk) act(chance float64) {
 	for _, id := range w.living() {
 		w.refuse(id, dead, heir, round)
 		w.write(id)
-		if w.Float64() < chance {
+		if w.Float64() < chance && w.facts.known[id] {
 			w.tell(id)
 		}
+	}
+	if w.opt.Forget {
+		w.forget(chance)
 	}
 	if dead = w.facts.unrecovered(); len(dead) > 0 {
 		if heir = w.facts.heirOf(dead); slices.Contains(w.staying(), heir) {
@@ -141,11 +154,7 @@ func (w *estateWalk) act(chance float64) {
 // to one that was recovered was recovered with it.
 func (w *estateWalk) refuse(id crdt.NodeID, dead []crdt.NodeID, heir crdt.NodeID, round int64) {
 	r := w.rights[id]
-	for _, x := range w.nodes {
-		if by, recovered := w.facts.recovered[x]; recovered && !w.opt.NewcomersTrust {
-			r.Fence(x, by.by, 1, w.now)
-		}
-	}
+	w.refuseRecovered(id)
 	if (heir != crdt.NodeID{}) {
 		for _, x := range dead {
 			r.Fence(x, heir, round, w.now)
@@ -154,6 +163,14 @@ func (w *estateWalk) refuse(id crdt.NodeID, dead []crdt.NodeID, heir crdt.NodeID
 	for _, x := range w.nodes {
 		if final, left := w.facts.left[x]; left {
 			r.Settle(final, w.facts.heirOfLeaver(x))
+		}
+	}
+}
+
+func (w *estateWalk) refuseRecovered(id crdt.NodeID) {
+	for _, x := range w.nodes {
+		if by, recovered := w.facts.recovered[x]; recovered {
+			w.rights[id].Fence(x, by.by, 1, w.now)
 		}
 	}
 }
@@ -208,6 +225,9 @@ func (w *estateWalk) mint(tells bool) {
 	before, counted := r.Minted(), w.counted()
 	r.SetLimits(w.limit, r.OthersMinted(func(yield func(crdt.NodeID, Amount) bool) {
 		for _, id := range w.nodes {
+			if w.facts.keptForGood(id) {
+				continue
+			}
 			minted := w.facts.mintedBy(id)
 			_, recovered := w.facts.recovered[id]
 			if exact, ok := counted[id]; ok && !recovered {
@@ -237,7 +257,7 @@ func (w *estateWalk) counted() map[crdt.NodeID]Amount {
 		if !left || w.opt.LeftOut&FreshMint != 0 {
 			continue
 		}
-		counted[id] = w.facts.minted[id].Max(final.Accounted())
+		counted[id] = w.facts.minted[id].Amount.Max(final.Accounted())
 		if exact := final.Counted(0); exact.Known {
 			counted[id] = exact.Minted
 		}

@@ -17,11 +17,12 @@ import (
 
 // walkOptions says what a walk has besides, and which rules its nodes do not keep.
 type walkOptions struct {
-	Limits         bool // the limit is raised, and the minter follows it
-	Older          bool // half of the nodes leave the last ledger that the version before writes
-	NewcomersTrust bool // who came after a recovery does not refuse the dead node
-	LeaversSpeak   bool // who has left still gives its word on the dead
-	LeftOut        Rules
+	Limits       bool // the limit is raised, and the minter follows it
+	Older        bool // half of the nodes leave the last ledger that the version before writes
+	Forget       bool // who has left, or was recovered, is forgotten
+	Restarts     bool // nodes start again, with what is on their disks
+	LeaversSpeak bool // who has left still gives its word on the dead
+	LeftOut      Rules
 }
 
 const (
@@ -36,7 +37,8 @@ type estateWalk struct {
 	opt    walkOptions
 	now    time.Time
 	rights map[crdt.NodeID]*Rights
-	nodes  []crdt.NodeID        // all that ever were, in the order in which they came
+	nodes  []crdt.NodeID // all that ever were, in the order in which they came
+	boots  map[crdt.NodeID]uint64
 	older  map[crdt.NodeID]bool // run the version before
 	lost   map[crdt.NodeID]bool // have no disk any more
 	facts  *facts
@@ -70,6 +72,11 @@ const (
 	eventAgain      = "recovers again, with who had recovered it,"
 	eventJoins      = "joins"
 	eventMints      = "mints after"
+	eventCloses     = "closes its account with"
+	eventKeeps      = "keeps for good the rights of"
+	eventFolds      = "folds its account with"
+	eventForgets    = "forgets"
+	eventRestarts   = "starts again after"
 )
 
 func (w *estateWalk) note(what string, node, other crdt.NodeID, n int64) {
@@ -88,7 +95,7 @@ func (w *estateWalk) log() string {
 func walkEstates(t testing.TB, seed uint64, opt walkOptions) *estateWalk {
 	w := &estateWalk{
 		Rand: rand.New(rand.NewPCG(seed, 5)), t: t, opt: opt, now: at(1), rights: map[crdt.NodeID]*Rights{},
-		older: map[crdt.NodeID]bool{}, lost: map[crdt.NodeID]bool{}, facts: newFacts(), limit: Amount{walkCapacity, walkCapacity},
+		boots: map[crdt.NodeID]uint64{}, older: map[crdt.NodeID]bool{}, lost: map[crdt.NodeID]bool{}, facts: newFacts(), limit: Amount{walkCapacity, walkCapacity},
 	}
 	first := w.join(Put{keyMinted, appendAmount(nil, w.limit)})
 	w.facts.minter, w.facts.minted[first] = first, mintedFact{1, w.limit}
@@ -120,7 +127,7 @@ func (w *estateWalk) withinLimit() bool {
 func (w *estateWalk) settle() {
 	for range 30 {
 		for _, id := range w.nodes {
-			if w.lost[id] && w.facts.present(id) {
+			if w.lost[id] && w.present(id) {
 				w.facts.dead[wordKey{w.staying()[0], id}] = true
 			}
 		}
@@ -160,7 +167,7 @@ func (w *estateWalk) living() (all []crdt.NodeID) {
 // staying live, and neither have left nor are about to. There is one at least.
 func (w *estateWalk) staying() (all []crdt.NodeID) {
 	for _, id := range w.living() {
-		if _, leaving := w.rights[id].Leaving(); !leaving && w.facts.present(id) {
+		if _, leaving := w.rights[id].Leaving(); !leaving && w.present(id) {
 			all = append(all, id)
 		}
 	}
@@ -186,6 +193,9 @@ func (w *estateWalk) write(id crdt.NodeID) {
 // deliver has what is due arrive with a chance. What is lost is sent again.
 func (w *estateWalk) deliver(chance float64) {
 	for _, id := range w.living() {
+		if !w.facts.known[id] {
+			continue // what it sent before comes too late
+		}
 		for _, gift := range w.rights[id].TransfersDue(w.now) {
 			if to := w.facts.heir(gift.To); w.Float64() < chance && !w.lost[to] {
 				before := w.rights[to].Held()
@@ -214,6 +224,7 @@ func (w *estateWalk) handOver(h Handover, chance float64) {
 		return
 	}
 	h.Final = w.written(h.Final)
+	w.refuseRecovered(to)
 	w.rights[to].TakeOver(h, w.now)
 	w.acknowledge(to, chance)
 	if _, known := w.facts.left[from]; !known && w.rights[to].answersFor(from) {
@@ -239,3 +250,6 @@ func (w *estateWalk) acknowledge(by crdt.NodeID, chance float64) {
 		}
 	}
 }
+
+// present reports whether a node is known, is not dead and has not left.
+func (w *estateWalk) present(id crdt.NodeID) bool { return w.facts.known[id] && w.facts.present(id) }

@@ -34,6 +34,7 @@ type Final struct {
 	Accounts   []Account     // by node
 	Inherited  []Inherited
 	Recovered  []Recovery // dead nodes whose rights are among these
+	Closings   Closings
 }
 
 // Minting is what a node has minted until it left, less what it burnt, as its last ledger
@@ -60,26 +61,33 @@ type Receipt struct {
 }
 
 // gave returns what a final ledger has given to a node.
-func (f Final) gave(to crdt.NodeID) Amount {
+func (f Final) gave(to crdt.NodeID) Amount { return f.account(to).Gave }
+
+// account returns the dealings of a final ledger with a node.
+func (f Final) account(with crdt.NodeID) Account {
 	for _, a := range f.Accounts {
-		if a.Node == to {
-			return a.Gave
+		if a.Node == with {
+			return a
 		}
 	}
-	return Amount{}
+	return Account{}
+}
+
+// DealtWith reports whether a final ledger says anything of another node, also of what was received for leavers.
+func (f Final) DealtWith(id crdt.NodeID) bool {
+	return f.account(id) != Account{} || !f.receivedForOthers(id, Closings{}).IsZero()
 }
 
 // received returns what a final ledger has received of a node, for itself and for
-// those whose heir it was.
-func (f Final) received(from crdt.NodeID) (sum Amount) {
-	for _, a := range f.Accounts {
-		if a.Node == from {
-			sum = sum.Add(a.Rcv)
-		}
-	}
+// those whose heir it was, but for those of which own says it.
+func (f Final) received(from crdt.NodeID, own Closings) Amount {
+	return f.account(from).Rcv.Add(f.receivedForOthers(from, own))
+}
+
+func (f Final) receivedForOthers(from crdt.NodeID, own Closings) (sum Amount) {
 	for _, h := range f.Inherited {
 		for _, x := range h.Accounts {
-			if x.From == from {
+			if x.From == from && !own.Names(h.Leaver) {
 				sum = sum.Add(x.Rcv.Sub(x.Base))
 			}
 		}
@@ -155,7 +163,7 @@ func (r *Rights) lastLedger(to leaving) (f Final) {
 		f.Inherited = append(f.Inherited, h)
 	}
 	slices.SortFunc(f.Inherited, func(a, b Inherited) int { return a.Leaver.Compare(b.Leaver) })
-	f.Recovered = r.Recovered()
+	f.Recovered, f.Closings = r.Recovered(), disk.closings()
 	return f
 }
 
@@ -195,6 +203,9 @@ func (r *Rights) TakeOver(h Handover, now time.Time) bool {
 		return false
 	}
 	if !r.answersFor(f.Node) {
+		if r.closed(f.Node) {
+			return false // it comes late: somebody has all that it says
+		}
 		r.bookTakeover(h, now)
 	}
 	if ack := (Received{Room: h.Room, From: f.Node, To: f.Heir, Gave: sum, Handover: true}); !slices.Contains(r.out.acks, ack) && len(r.out.acks) < maxAcks {
@@ -248,6 +259,7 @@ func (r *Rights) bookTakeover(h Handover, now time.Time) {
 	for id := range next.taken {
 		r.credit(Transfer{From: r.cfg.Self.Node, To: id, Gave: next.accounts[id].gave})
 	}
+	r.inheritClosings(f.Node, f.Closings)
 	r.Settle(f, r.cfg.Self.Node)
 	r.inheritMintAfter(f, now)
 	set(&r.ownRare().taking, f.Node, takeover{f, rate})
@@ -338,7 +350,7 @@ func (r *Rights) AnswersFor() []crdt.NodeID {
 // here, a keeper is to be named only once it has told that it has taken over: before that, it
 // may recover the leaver by the word that this node has given, with the gifts in it.
 func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
-	if (keeper != crdt.NodeID{}) {
+	if (keeper != crdt.NodeID{}) && !r.book.next.closed[f.Node].folded {
 		set(&r.ownRare().keepers, f.Node, keeper)
 	}
 	if r.book.next.leaving != nil || r.refused(f.Node) {

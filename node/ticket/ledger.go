@@ -23,6 +23,8 @@ const (
 	keyTaken     = "taken/"     // + leaver whose heir this node is: what that had minted
 	keyInherited = "inherited/" // + leaver / node: base and received Amount, and the Code of that
 	keyRecovered = "recovered/" // + dead node: rights and what it minted
+	keyClosed    = "closed/"    // + node that has left: closing
+	keySums      = "sums"       // sums
 	keyLeaving   = "leaving"    // heir, places in use
 	keyRetired   = "retired"
 )
@@ -71,6 +73,8 @@ type dealt struct {
 	taken     map[crdt.NodeID]Minting
 	inherited map[crdt.NodeID]map[crdt.NodeID]Receipt
 	recovered map[crdt.NodeID]recovery
+	closed    map[crdt.NodeID]closing
+	sums      sums
 	leaving   *leaving
 }
 
@@ -93,7 +97,7 @@ func (l *ledger) clone() ledger {
 	}
 	c.dealt = &dealt{
 		accounts: maps.Clone(l.accounts), dead: maps.Clone(l.dead), taken: maps.Clone(l.taken),
-		recovered: maps.Clone(l.recovered), leaving: l.leaving,
+		recovered: maps.Clone(l.recovered), closed: maps.Clone(l.closed), sums: l.sums, leaving: l.leaving,
 	}
 	for leaver, m := range l.inherited {
 		set(&c.inherited, leaver, maps.Clone(m))
@@ -122,19 +126,27 @@ func (l *ledger) received() (sum Amount) {
 	for _, x := range l.recovered {
 		sum = sum.Add(x.rights)
 	}
-	return sum
+	for _, c := range l.closed {
+		sum = sum.Add(c.rcv)
+	}
+	return sum.Add(l.sums.rcv)
 }
 
 func (l *ledger) gave() (sum Amount) {
 	for _, a := range l.accounts {
 		sum = sum.Add(a.gave)
 	}
-	return sum
+	for _, c := range l.closed {
+		sum = sum.Add(c.gave)
+	}
+	return sum.Add(l.sums.gave)
 }
 
 // value returns what stands under a key; nil: nothing.
 func (l *ledger) value(key string) []byte {
 	switch key {
+	case keySums:
+		return appendSums(l.sums)
 	case keyMinted:
 		return appendAmount(nil, l.minted)
 	case keyBound:
@@ -155,26 +167,40 @@ func (l *ledger) value(key string) []byte {
 	}
 	switch kind {
 	case keyGave:
-		return appendAmount(nil, l.accounts[ids[0]].gave)
+		return valueIn(l.accounts, ids[0], func(a dealings) []byte { return appendAmount(nil, a.gave) })
 	case keyRcv:
-		a := l.accounts[ids[0]]
-		return appendCode(appendAmount(nil, a.rcv), a.code)
+		return valueIn(l.accounts, ids[0], func(a dealings) []byte { return appendCode(appendAmount(nil, a.rcv), a.code) })
+	case keyClosed:
+		return valueIn(l.closed, ids[0], appendClosing)
 	case keyDead:
-		x := l.dead[ids[0]]
-		return binary.AppendVarint(binary.AppendVarint(slices.Clone(x.heir[:]), x.round), x.after)
+		return valueIn(l.dead, ids[0], func(x fence) []byte {
+			return binary.AppendVarint(binary.AppendVarint(slices.Clone(x.heir[:]), x.round), x.after)
+		})
 	case keyTaken:
-		x := l.taken[ids[0]]
-		if !x.Known {
-			return markIf(true)
-		}
-		return appendAmount(markIf(true), x.Minted)
+		return valueIn(l.taken, ids[0], appendTaken)
 	case keyRecovered:
-		x := l.recovered[ids[0]]
-		return appendAmount(appendAmount(nil, x.rights), x.minted)
+		return valueIn(l.recovered, ids[0], func(x recovery) []byte { return appendAmount(appendAmount(nil, x.rights), x.minted) })
 	default: // keyInherited
-		x := l.inherited[ids[0]][ids[1]]
-		return appendCode(appendAmount(appendAmount(nil, x.Base), x.Rcv), x.Code)
+		return valueIn(l.inherited[ids[0]], ids[1], func(x Receipt) []byte {
+			return appendCode(appendAmount(appendAmount(nil, x.Base), x.Rcv), x.Code)
+		})
 	}
+}
+
+// valueIn returns what is written of an entry; nil if there is none.
+func valueIn[V any](m map[crdt.NodeID]V, id crdt.NodeID, write func(V) []byte) []byte {
+	v, there := m[id]
+	if !there {
+		return nil
+	}
+	return write(v)
+}
+
+func appendTaken(x Minting) []byte {
+	if !x.Known {
+		return markIf(true)
+	}
+	return appendAmount(markIf(true), x.Minted)
 }
 
 func markIf(on bool) []byte {
@@ -196,6 +222,8 @@ func (l *ledger) apply(p Put) error {
 		l.span = in.number()
 	case keyRetired:
 		l.retired = in.flag()
+	case keySums:
+		l.own().sums = sums{in.amount(), in.amount(), in.amount(), in.number()}
 	case keyLeaving:
 		l.own().leaving = &leaving{heir: in.id(), inUse: in.number()}
 	default:
@@ -225,6 +253,8 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 		set(&l.own().dead, id, in.fence())
 	case keyTaken:
 		set(&l.own().taken, id, in.minting())
+	case keyClosed:
+		set(&l.own().closed, id, in.closing())
 	case keyRecovered:
 		set(&l.own().recovered, id, recovery{rights: in.amount(), minted: in.amount()})
 	case keyInherited:
@@ -262,6 +292,10 @@ func (l *ledger) keys() []string {
 	for id := range l.recovered {
 		add(true, keyOf(keyRecovered, id))
 	}
+	for id := range l.closed {
+		add(true, keyOf(keyClosed, id))
+	}
+	add(l.sums != sums{}, keySums)
 	for leaver, m := range l.inherited {
 		for from := range m {
 			add(true, keyOf(keyInherited, leaver, from))
@@ -291,7 +325,7 @@ func splitKey(key string) (kind string, ids []crdt.NodeID, err error) {
 	switch kind {
 	case keyInherited:
 		want = 2
-	case keyGave, keyRcv, keyDead, keyTaken, keyRecovered:
+	case keyGave, keyRcv, keyDead, keyTaken, keyRecovered, keyClosed:
 	default:
 		return "", nil, fmt.Errorf("%w: key %q", errStored, key)
 	}

@@ -43,6 +43,7 @@ func someFinal() Final {
 			{Leaver: crdt.NodeID{8}},
 		},
 		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}},
+		Closings:  someClosings(),
 	}
 }
 
@@ -60,6 +61,13 @@ func codecOf[T any](name string, value T, encode func([]byte, T) []byte, decode 
 		func(v any) []byte { return encode(nil, v.(T)) },
 		func(m []byte) (any, error) { return decode(m) },
 	}
+}
+
+func someClosings() Closings {
+	return Closings{Amount{5, maxCounted}, Amount{6, 7}, Amount{-3, 8}, 9, []ClosedAccount{
+		{aCaller.Node, Amount{1, 2}, Amount{3, maxCounted}, true, false, Amount{-maxCounted, 9}},
+		{theCounter, Amount{}, Amount{4, 5}, false, true, Amount{}},
+	}}
 }
 
 func rightsCodecs() []codec {
@@ -82,7 +90,8 @@ func rightsCodecs() []codec {
 		codecOf("handover", Handover{aRoom, someFinal(), 8, minted}, AppendHandover, DecodeHandover),
 		codecOf("handover of before", Handover{aRoom, someFinal(), 8, Minted{Older: true}}, AppendHandover, DecodeHandover),
 		codecOf("final ledger", someFinal(), AppendFinal, DecodeFinal),
-		codecOf("word", Word{crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}, 4, gift, Amount{}}, AppendWord, DecodeWord),
+		codecOf("word", Word{crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}, 4, gift, Amount{}, []ReceivedFor{{anchor, gift}}}, AppendWord, DecodeWord),
+		codecOf("closings", someClosings(), AppendClosings, DecodeClosings),
 	}
 }
 

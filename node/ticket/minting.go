@@ -11,12 +11,15 @@ import (
 // other may be older than the rights that they hold, so it comes with the rights: in the
 // last ledger of a node that leaves, and from the ledger of whoever recovered a dead one.
 
-// Counted returns what a node that leaves had minted, less what it burnt. Its last ledger says
+// Counted returns what a node that leaves had minted, less what it burnt, with what was minted in its closings. Its last ledger says
 // so, in whichever version it is written, but of one of the version before that had recovered a
 // dead node: then it is not known, and what the node was heard to say counts, or Accounted if that
 // is more.
 func (f Final) Counted(leaveOut Rules) Minting {
-	if f.Minting.Known || leaveOut&FreshMint != 0 || len(f.Recovered) > 0 {
+	if f.Minting.Known {
+		return Minting{true, f.Minting.Minted.Add(f.Closings.AllMinted())}
+	}
+	if leaveOut&FreshMint != 0 || len(f.Recovered) > 0 {
 		return f.Minting
 	}
 	return Minting{true, f.Accounted()}
@@ -53,7 +56,11 @@ func (r *Rights) minting(id crdt.NodeID) (Amount, bool) {
 // OthersMinted returns what all other nodes have minted. Heard is what they were heard to
 // say, each node once; of those whose rights have passed to this one the ledger holds.
 func (r *Rights) OthersMinted(heard iter.Seq2[crdt.NodeID, Amount]) (sum Amount) {
+	sum = r.book.next.closings().AllMinted()
 	said := map[crdt.NodeID]bool{r.cfg.Self.Node: true}
+	for id, c := range r.book.next.closed {
+		said[id] = c.kept
+	}
 	for id, a := range heard {
 		if said[id] {
 			continue

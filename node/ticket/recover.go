@@ -20,6 +20,13 @@ type Word struct {
 	Node, Dead, Heir crdt.NodeID
 	Round            int64
 	Gave, Rcv        Amount
+	For              []ReceivedFor
+}
+
+// ReceivedFor is what a node has received for one that has left its rights to it, beyond what that one had.
+type ReceivedFor struct {
+	Leaver crdt.NodeID
+	Rcv    Amount
 }
 
 // Estate is all that has to be known to recover the rights of dead nodes. Their
@@ -32,7 +39,7 @@ type Estate struct {
 	// one of these as its heir.
 	Dead []crdt.NodeID
 
-	// Minted is what each of Dead has minted, as far as anybody knows.
+	// Minted is what each of Dead has minted, as far as anybody knows, with what was minted in its closings.
 	Minted []Amount
 
 	// Needed is every known node, this one too, that is not dead and has not left.
@@ -45,6 +52,9 @@ type Estate struct {
 
 	// Recovered is every node whose rights were recovered before.
 	Recovered []crdt.NodeID
+
+	// Closings is what the dead have dealt with nodes that have left before, as they have told.
+	Closings map[crdt.NodeID]Closings
 
 	// Session is the longest that sessions of the dead may last, as far as is known;
 	// those of this node may be longer.
@@ -63,7 +73,7 @@ type Estate struct {
 func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 	was, fenced := r.book.next.dead[dead]
 	_, done := r.book.next.recovered[dead]
-	if fenced && (round <= was.round || done) || r.answersFor(dead) {
+	if fenced && (round <= was.round || done) || r.answersFor(dead) || r.book.next.closed[dead].folded {
 		return
 	}
 	is := fence{heir, round, was.after}
@@ -74,10 +84,12 @@ func (r *Rights) Fence(dead, heir crdt.NodeID, round int64, now time.Time) {
 	r.mark(keyOf(keyDead, dead))
 }
 
-// fenced reports whether nothing is taken from a node or given to it.
+// fenced reports whether nothing is taken from a node or given to it. Whose recovered rights came with those of a leaver is, also
+// where that is not known otherwise yet.
 func (r *Rights) fenced(id crdt.NodeID) bool {
 	_, dead := r.book.next.dead[id]
-	return dead && r.cfg.LeaveOut&Fence == 0
+	_, recovered := r.book.next.recovered[id]
+	return (dead || recovered || r.book.next.closed[id].recovered) && r.cfg.LeaveOut&Fence == 0
 }
 
 // refused reports whether even what is on its way to a node or from it is nobody's to
@@ -116,9 +128,12 @@ func (r *Rights) dealt(id crdt.NodeID) Word {
 	disk := &r.book.disk
 	x := disk.accounts[id]
 	w := Word{Node: r.cfg.Self.Node, Dead: id, Gave: x.gave, Rcv: x.rcv}
-	for _, m := range disk.inherited {
-		w.Rcv = w.Rcv.Add(m[id].Rcv.Sub(m[id].Base))
+	for leaver, m := range disk.inherited {
+		if more := m[id].Rcv.Sub(m[id].Base); !more.IsZero() {
+			w.For = append(w.For, ReceivedFor{leaver, more})
+		}
 	}
+	slices.SortFunc(w.For, func(a, b ReceivedFor) int { return a.Leaver.Compare(b.Leaver) })
 	return w
 }
 
@@ -224,6 +239,15 @@ func (in Estate) sum(finals bool) (sum Amount) {
 	for _, a := range in.Minted {
 		sum = sum.Add(a)
 	}
+	for _, dead := range in.Dead {
+		p := in.Closings[dead]
+		sum = sum.Add(p.Rcv).Sub(p.Gave).Sub(p.AllMinted(in.Dead...))
+		for _, c := range p.Closed {
+			if !slices.Contains(in.Dead, c.Node) {
+				sum = sum.Add(c.Rcv).Sub(c.Gave)
+			}
+		}
+	}
 	b := in.dealings(finals)
 	for _, dead := range in.Dead {
 		for _, with := range b.nodes {
@@ -240,10 +264,11 @@ type papers struct {
 	recovered map[crdt.NodeID]bool
 	words     map[wordOn]Word
 	finals    map[crdt.NodeID]Final
+	closings  map[crdt.NodeID]Closings
 }
 
 func (in Estate) dealings(finals bool) papers {
-	b := papers{living: map[crdt.NodeID]bool{}, recovered: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}}
+	b := papers{living: map[crdt.NodeID]bool{}, recovered: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}, closings: in.Closings}
 	for _, id := range in.Recovered {
 		b.recovered[id] = true
 	}
@@ -276,29 +301,67 @@ func (in Estate) dealings(finals bool) papers {
 // one of the two at most. A gift of the other that was on its way went back
 // to the giver with that, and one that the other's heir had taken stayed there, also if the other
 // had left and its last ledger has it otherwise.
+//
+// What a dead node says itself of one that has left counts, where it says so: others may not know it any more. What
+// somebody has received from it for that one is in what it says, and is in no word and no last ledger, then. What
+// either has received from the other for leavers of which it says nothing is not in what it says of the two, unless it has
+// heard that the other one was recovered.
 func (b papers) between(dead, with crdt.NodeID) Amount {
+	own := b.closings[dead]
 	w, spoke := b.words[wordOn{dead, with}]
+	if own.Names(with) {
+		return b.forOthers(dead, with)
+	}
 	o, answered := b.words[wordOn{with, dead}]
 	f, left := b.finals[dead]
 	switch {
 	case b.recovered[with] && spoke:
-		return w.Rcv.Sub(w.Gave)
+		return w.received(own).Sub(w.Gave)
 	case b.recovered[with] && b.recovered[dead] && answered:
-		return o.Gave.Sub(o.Rcv)
+		return o.Gave.Sub(o.received(own))
 	case b.recovered[with] && left:
-		return f.received(with).Sub(f.gave(with))
+		return f.received(with, own).Sub(f.gave(with))
 	}
 	if g, gone := b.finals[with]; gone && !b.living[with] {
-		return g.gave(dead).Sub(g.received(dead))
+		return g.gave(dead).Sub(g.received(dead, own))
 	}
 	switch {
 	case b.living[with]:
 	case left:
-		return f.received(with).Sub(f.gave(with))
+		return f.received(with, own).Sub(f.gave(with))
 	case spoke:
-		return w.Rcv.Sub(w.Gave)
+		return w.received(own).Sub(w.Gave)
 	}
-	return o.Gave.Sub(o.Rcv)
+	return o.Gave.Sub(o.received(own))
+}
+
+// forOthers returns what a dead node has of its dealings with another one beyond what it says itself of them.
+func (b papers) forOthers(dead, with crdt.NodeID) (none Amount) {
+	own := b.closings[dead]
+	w, spoke := b.words[wordOn{dead, with}]
+	f, left := b.finals[dead]
+	switch {
+	case !b.recovered[with]:
+		return none.Sub(b.finals[with].receivedForOthers(dead, own))
+	case own.told(with, true):
+	case spoke:
+		return w.receivedForOthers(own)
+	case left:
+		return f.receivedForOthers(with, own)
+	}
+	return none
+}
+
+// received returns all that the word says was received, but for nodes of which own says it.
+func (w Word) received(own Closings) Amount { return w.Rcv.Add(w.receivedForOthers(own)) }
+
+func (w Word) receivedForOthers(own Closings) (sum Amount) {
+	for _, x := range w.For {
+		if !own.Names(x.Leaver) {
+			sum = sum.Add(x.Rcv)
+		}
+	}
+	return sum
 }
 
 // lock keeps rights whose recovery is written aside until no session that used

@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"testing"
 	"time"
 
@@ -203,7 +204,7 @@ func TestWordsOfLateHeirsNeverMeet(t *testing.T) {
 				r.Confirmed(at(91))
 			}
 			w, _ := r.Frozen(dead)
-			if given := words[nodes[i]]; len(given) == 0 || given[len(given)-1] != w {
+			if given := words[nodes[i]]; len(given) == 0 || !reflect.DeepEqual(given[len(given)-1], w) {
 				words[nodes[i]] = append(given, w)
 			}
 			e := Estate{Dead: []crdt.NodeID{dead}, Minted: []Amount{{5, 5}}, Needed: nodes[:]}
@@ -307,7 +308,7 @@ func TestWhoHasTakenOverGivesNoWord(t *testing.T) {
 			t.Errorf("fenced before: %v; a word was given on it: %+v", fenced, w)
 		}
 		w, ok := d.Taken(leaver)
-		if read, err := DecodeWord(AppendWord(nil, w)); !ok || err != nil || read != w || w != (Word{Node: self.Node, Dead: leaver}) {
+		if read, err := DecodeWord(AppendWord(nil, w)); !ok || err != nil || !reflect.DeepEqual(read, w) || !reflect.DeepEqual(w, Word{Node: self.Node, Dead: leaver}) {
 			t.Errorf("fenced before: %v; told: %+v, %v, %v", fenced, read, ok, err)
 		}
 	}

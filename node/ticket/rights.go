@@ -206,17 +206,23 @@ func (r *Rights) Confirmed(now time.Time) {
 // settled does what waited for the value under a key to be durable.
 func (r *Rights) settled(key string, now time.Time) {
 	switch key {
-	case keyMinted, keyBound, keySpan, keyLeaving, keyRetired:
+	case keyMinted, keyBound, keySpan, keyLeaving, keyRetired, keySums:
 		return
 	}
 	kind, ids, _ := splitKey(key)
 	switch kind {
 	case keyGave:
-		r.ownRare().out.gave(ids[0], r.book.disk.accounts[ids[0]].gave)
+		if a, open := r.book.disk.accounts[ids[0]]; open {
+			r.ownRare().out.gave(ids[0], a.gave)
+		}
 	case keyTaken:
-		r.tookOver(ids[0], now)
+		if _, taken := r.book.disk.taken[ids[0]]; taken {
+			r.tookOver(ids[0], now)
+		}
 	case keyRecovered:
-		r.lock(ids[0], now)
+		if _, recovered := r.book.disk.recovered[ids[0]]; recovered {
+			r.lock(ids[0], now)
+		}
 	}
 }
 

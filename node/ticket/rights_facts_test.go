@@ -18,6 +18,10 @@ type facts struct {
 	dead      map[wordKey]bool // as a node has it that is to be the heir
 	words     map[wordKey]wordFact
 	recovered map[crdt.NodeID]recoveredFact
+	closings  map[crdt.NodeID]Closings
+	settled   map[wordKey]bool // who has closed the account with whom, or had none
+	folded    map[wordKey]bool // and who has folded it
+	forgotten int64            // as much as round is less for those that were forgotten
 }
 
 // recoveredFact says who has recovered a node's rights, and what it had minted as
@@ -53,6 +57,7 @@ func newFacts() *facts {
 	return &facts{
 		minted: map[crdt.NodeID]mintedFact{}, known: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]Final{},
 		dead: map[wordKey]bool{}, words: map[wordKey]wordFact{}, recovered: map[crdt.NodeID]recoveredFact{},
+		closings: map[crdt.NodeID]Closings{}, settled: map[wordKey]bool{}, folded: map[wordKey]bool{},
 	}
 }
 
@@ -124,7 +129,7 @@ func (f *facts) isDead(id crdt.NodeID) bool { return f.named(id) != crdt.NodeID{
 
 // round is the same wherever the same is known of who is there.
 func (f *facts) round() int64 {
-	return int64(len(f.dead) + len(f.known) + len(f.left) + len(f.recovered))
+	return f.forgotten + int64(len(f.dead)+len(f.known)+len(f.left)+len(f.recovered))
 }
 
 // mintedBy returns what a node has minted as far as it counts.
@@ -132,7 +137,25 @@ func (f *facts) mintedBy(id crdt.NodeID) Amount {
 	if x, done := f.recovered[id]; done {
 		return x.minted
 	}
-	return f.minted[id].Amount
+	return f.minted[id].Amount.Add(f.closingsOf(id).AllMinted())
+}
+
+// closingsOf returns what a node has told of those that left before it.
+func (f *facts) closingsOf(id crdt.NodeID) Closings {
+	if final, left := f.left[id]; left {
+		return final.Closings
+	}
+	return f.closings[id]
+}
+
+// keptForGood reports whether a node says that it has the rights of one that has left for good.
+func (f *facts) keptForGood(id crdt.NodeID) bool {
+	for by := range f.known {
+		if f.closingsOf(by).Keeps(id) {
+			return true
+		}
+	}
+	return false
 }
 
 // mints returns who mints: nobody while a dead minter's rights are not recovered.
@@ -164,12 +187,12 @@ func (f *facts) unrecovered() []crdt.NodeID {
 	for key := range f.dead {
 		id := key.dead
 		_, left := f.left[id]
-		if x, done := f.recovered[id]; !left && (!done || !f.present(f.heirOfLeaver(x.by))) {
+		if x, done := f.recovered[id]; !left && (!done || !f.present(f.heirOfLeaver(x.by))) && !f.keptForGood(id) {
 			in[id] = true
 		}
 	}
 	for id := range f.left {
-		if in[f.heirOfLeaver(id)] {
+		if in[f.heirOfLeaver(id)] && !f.keptForGood(id) {
 			in[id] = true
 		}
 	}
@@ -206,6 +229,10 @@ func (f *facts) estate(self crdt.NodeID) (e Estate) {
 	for _, id := range dead {
 		e.Dead = append(e.Dead, id)
 		e.Minted = append(e.Minted, f.mintedBy(id))
+		if e.Closings == nil {
+			e.Closings = map[crdt.NodeID]Closings{}
+		}
+		e.Closings[id] = f.closingsOf(id)
 	}
 	for id := range f.known {
 		if f.present(id) {

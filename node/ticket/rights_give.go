@@ -50,7 +50,9 @@ func (s *resend) due(now int64) bool {
 // of it arrived.
 func (o *outbox) open(l *ledger) {
 	for id, a := range l.accounts {
-		if !a.gave.IsZero() {
+		_, closed := l.closed[id]
+		_, here := l.taken[id]
+		if !closed && !here && !a.gave.IsZero() {
 			o.gave(id, a.gave)
 		}
 	}
@@ -83,7 +85,7 @@ func (o *outbox) drop(to crdt.NodeID) {
 // gone at once, and sent by TransfersDue once it is written.
 func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount {
 	a = a.Min(r.physical(now)).Max(Amount{})
-	if r.stopped() || r.answersFor(to) || r.fenced(to) || len(r.debts.ends) > 0 || a.IsZero() {
+	if r.stopped() || r.answersFor(to) || r.fenced(to) || r.closed(to) || len(r.debts.ends) > 0 || a.IsZero() {
 		return Amount{}
 	}
 	x := r.book.next.accounts[to]
@@ -167,7 +169,7 @@ func (r *Rights) credit(t Transfer) bool {
 // accept books what from has given to, all in all, whoever it is.
 func (r *Rights) accept(from, to crdt.NodeID, sum Amount, code Code) bool {
 	next := &r.book.next
-	if !sane(sum) {
+	if !sane(sum) || to == r.cfg.Self.Node && r.closed(from) {
 		return false
 	}
 	if to == r.cfg.Self.Node {

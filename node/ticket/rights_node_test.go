@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -151,7 +152,7 @@ func (w *world) useFacts(m *machine, now time.Time) {
 	}
 	_, leaving := r.Leaving()
 	for id := range r.book.disk.dead {
-		if word, ok := r.Frozen(id); ok && !leaving && f.words[wordKey{self, id}].Word != word {
+		if word, ok := r.Frozen(id); ok && !leaving && !reflect.DeepEqual(f.words[wordKey{self, id}].Word, word) {
 			f = f.clone()
 			f.words[wordKey{self, id}] = wordFact{w.now + 1, word}
 			m.facts = f

@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"maps"
+	"reflect"
 	"testing"
 	"time"
 
@@ -240,7 +241,7 @@ var scenarios = []struct {
 		d.Receive(Transfer{From: other, To: self.Node, Gave: Amount{5, 5}}, at(92))
 		d.write(at(92))
 		after, _ := d.Frozen(other)
-		return before == after && d.Held() == Amount{3, 3}
+		return reflect.DeepEqual(before, after) && d.Held() == Amount{3, 3}
 	}},
 	{ReceiveBeforeUse, "receive before use", func(t *testing.T, out Rules) bool {
 		d := founder(t, out, 0)

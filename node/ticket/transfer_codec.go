@@ -18,7 +18,7 @@ const transferMinted = 5
 // finalUncounted does not say what the leaver had minted, nor from when on its successor may
 // mint. A successor mints nothing for a while after such a ledger.
 const (
-	finalVersion   = 5
+	finalVersion   = 6
 	finalUncounted = 4
 )
 
@@ -248,6 +248,7 @@ func AppendFinal(dst []byte, f Final) []byte {
 		w.keep(w.enc.EncodeBytes(x.Dead[:]))
 		w.signed(x.Minted)
 	}
+	w.closings(f.Closings)
 	return w.buf.Bytes()
 }
 
@@ -264,7 +265,7 @@ func DecodeFinal(data []byte) (Final, error) {
 
 func (r *reader) final() (f Final) {
 	version := r.number(finalVersion)
-	if version < finalUncounted {
+	if version != finalUncounted && version != finalVersion {
 		r.fail("version %d, want %d or %d", version, finalUncounted, finalVersion)
 	}
 	counted := version == finalVersion
@@ -304,31 +305,52 @@ func (r *reader) final() (f Final) {
 		x.Minted = r.signed()
 		f.Recovered = append(f.Recovered, x)
 	}
+	if counted {
+		f.Closings = r.closings()
+	}
 	return f
 }
 
+// wordVersion is that of what AppendWord writes.
+const wordVersion = 3
+
 // AppendWord appends the encoding of a node's word on a dead one to dst.
 func AppendWord(dst []byte, word Word) []byte {
-	w := newBareWriter(dst, transferVersion)
+	w := newBareWriter(dst, wordVersion)
 	w.keep(w.enc.EncodeBytes(word.Node[:]))
 	w.keep(w.enc.EncodeBytes(word.Dead[:]))
 	w.keep(w.enc.EncodeBytes(word.Heir[:]))
 	w.number(uint64(max(0, word.Round)))
 	w.amount(word.Gave)
 	w.amount(word.Rcv)
+	w.keep(w.enc.EncodeArrayLen(len(word.For)))
+	for _, x := range word.For {
+		w.keep(w.enc.EncodeBytes(x.Leaver[:]))
+		w.amount(x.Rcv)
+	}
 	return w.buf.Bytes()
 }
 
 // DecodeWord takes apart what AppendWord wrote. One that is not well formed is an
 // error that wraps ErrMalformed.
-func DecodeWord(data []byte) (Word, error) {
-	return takeApart("word on a dead node", data, func(r *reader, word *Word) {
-		r.id(word.Node[:])
-		r.id(word.Dead[:])
-		r.id(word.Heir[:])
-		word.Round = int64(r.number(maxCounted))
-		word.Gave, word.Rcv = r.amount(), r.amount()
-	})
+func DecodeWord(data []byte) (word Word, err error) {
+	r := newReader(data)
+	r.version(wordVersion)
+	r.id(word.Node[:])
+	r.id(word.Dead[:])
+	r.id(word.Heir[:])
+	word.Round = int64(r.number(maxCounted))
+	word.Gave, word.Rcv = r.amount(), r.amount()
+	for range r.items(2 + 16 + 2) {
+		var x ReceivedFor
+		r.id(x.Leaver[:])
+		x.Rcv = r.amount()
+		word.For = append(word.For, x)
+	}
+	if err := r.finish(); err != nil {
+		return Word{}, fmt.Errorf("word on a dead node: %w", err)
+	}
+	return word, nil
 }
 
 // amount writes what was given or received all in all, or is wanted: never less

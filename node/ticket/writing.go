@@ -64,6 +64,10 @@ func (b *book) confirmed() []Put {
 	done := b.flying
 	b.flying = nil
 	for _, p := range done {
+		if p.Value == nil {
+			b.disk.remove(p.Key)
+			continue
+		}
 		if err := b.disk.apply(p); err != nil {
 			panic("ticket: own write: " + err.Error())
 		}
