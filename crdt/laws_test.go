@@ -174,12 +174,16 @@ func checkDeltas(t *rapid.T, h *history, fresh func(n int) []replica) {
 	var chain [][]byte
 	for x := blank(fresh); ; {
 		d := whole.delta(x.digest(), limit)
-		if limit > 0 && len(d) > limit {
-			t.Fatalf("delta of %d bytes, limit %d", len(d), limit)
+		size := len(d)
+		if r, ok := whole.(interface{ size([]byte) int }); ok {
+			size = r.size(d)
 		}
-		before := both(x)
+		if limit > 0 && size > limit {
+			t.Fatalf("delta of %d bytes, limit %d", size, limit)
+		}
+		before := both(x) + string(x.digest())
 		h.deliver(t, x, d)
-		if both(x) == before {
+		if both(x)+string(x.digest()) == before {
 			equal(t, "cut deltas in order", x.promised(), whole.promised())
 			break
 		}
@@ -216,11 +220,11 @@ func checkDeltas(t *rapid.T, h *history, fresh func(n int) []replica) {
 // deliverAll delivers deltas again and again until they bring nothing more: one behind a hole may be left aside.
 func (h *history) deliverAll(t *rapid.T, r replica, all [][]byte) {
 	for {
-		was := both(r)
+		was := both(r) + string(r.digest())
 		for _, d := range all {
 			h.deliver(t, r, d)
 		}
-		if both(r) == was {
+		if both(r)+string(r.digest()) == was {
 			return
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"time"
 )
 
 const (
@@ -45,12 +44,13 @@ const (
 // every node has it; see Forget.
 //
 // The writes of one node are numbered by its stamps, so a digest says for each
-// writer up to which stamp everything is held. The zero value is empty and
-// ready.
+// writer up to which stamp everything is held: every such write, or one that has won
+// over it. See Apply for what that takes. The zero value is empty and ready.
 type LWW struct {
 	entries lwwTable
 	size    int               // bytes of all keys and values
 	known   map[NodeID]uint64 // packed stamps
+	hides   map[NodeID]uint64 // by writer: the newest of its writes that another node's may have taken the place of
 
 	withheld NodeID                // see Withhold; zero: nobody's writes are
 	upTo     uint64                // what is told of that node's
@@ -100,7 +100,7 @@ func (e *lwwEntry) bytes() []byte {
 }
 
 // LWWDigest says, per writer, up to which packed stamp a replica holds
-// everything.
+// everything: each write, or one that has won over it.
 type LWWDigest map[NodeID]uint64
 
 // Holds reports whether a digest has every write of a node up to a stamp of its.
@@ -109,6 +109,7 @@ func (d LWWDigest) Holds(up Stamp) bool { return d[up.Node] >= up.packed() }
 // LWWDelta is a set of writes.
 type LWWDelta struct {
 	Pieces []LWWPiece
+	Whole  bool // with it, who has what it was made for has all that its sender has; it is not in the encoding
 }
 
 // LWWPiece holds the writes of one node with stamps in (From, To], packed, that
@@ -117,6 +118,7 @@ type LWWPiece struct {
 	Writer   NodeID
 	From, To uint64
 	Forgot   uint64
+	Hides    uint64 // up to here writes may be left out for which what has won over them is not in this piece; 0: none is that is news
 	Writes   []Write
 }
 
@@ -254,6 +256,9 @@ func (m *LWW) Merge(o *LWW) {
 	for writer, known := range o.known {
 		m.learn(writer, known)
 	}
+	for writer, hidden := range o.hides {
+		m.hide(unpack(hidden, writer))
+	}
 	for writer, h := range o.forgot {
 		m.forgetUpTo(writer, h.upTo)
 	}
@@ -331,50 +336,6 @@ func (m *LWW) Digest() LWWDigest {
 	return d
 }
 
-// Apply merges one piece and moves clock past it. A stamp too far ahead to be
-// believed refuses the whole piece, with the errors of Rows.Apply. The piece is copied.
-// One behind a hole is left aside, which gap reports: nobody is told of writes behind a hole,
-// and if their writer loses its disk before the hole is filled, whoever took them would go by
-// them alone, for good.
-func (m *LWW) Apply(p LWWPiece, clock *Clock, now time.Time) (gap bool, err error) {
-	if err := p.check(); err != nil || p.From > m.known[p.Writer] {
-		return err == nil, err
-	}
-	return false, m.take(p, clock, now)
-}
-
-func (m *LWW) take(p LWWPiece, clock *Clock, now time.Time) error {
-	if _, ok := m.known[p.Writer]; !ok && len(m.known) >= maxWriters || !m.fits(p.Writes) {
-		return fmt.Errorf("writer %s: more than is kept: %w", p.Writer, ErrHostile)
-	}
-	if !clock.Observe(unpack(p.To, p.Writer), now) {
-		return fmt.Errorf("writer %s: stamp %d, which is to come: %w", p.Writer, p.To, ErrAhead)
-	}
-	for _, w := range p.Writes {
-		if !m.hasForgotten(w, p.Writer) {
-			m.put(w.Key, entryOf(unpack(w.At, p.Writer), w))
-		}
-	}
-	m.forgetUpTo(p.Writer, p.Forgot)
-	known, _ := advance(m.known[p.Writer], p.From, p.To)
-	m.learn(p.Writer, known)
-	if len(p.Writes) > 0 {
-		m.changes++
-	}
-	return nil
-}
-
-// Take merges one write out of turn: earlier ones of the same node may be missing, and until
-// these have come nobody is told of it by Delta. Errors are those of Apply.
-func (m *LWW) Take(key string, value []byte, at Stamp, clock *Clock, now time.Time) error {
-	n := at.packed()
-	p := LWWPiece{Writer: at.Node, From: max(1, n) - 1, To: n, Writes: []Write{{Key: key, At: n, Value: value}}}
-	if err := p.check(); err != nil {
-		return err
-	}
-	return m.take(p, clock, now)
-}
-
 // Tellable reports whether others may be told of a write of that stamp: that it is not withheld.
 func (m *LWW) Tellable(at Stamp) bool { return at.Node != m.withheld || at.packed() <= m.upTo }
 
@@ -423,12 +384,14 @@ func (m *LWW) fitsOwn(writes []Write, as Weight) bool {
 func (m *LWW) put(key string, e lwwEntry) {
 	old, ok := m.entries.get(key)
 	if ok && !e.wins(old) {
+		m.hideBehind(e, old)
 		m.cover(key, e, old)
 		return
 	}
 	if ok {
 		m.size -= len(key) + len(old.value)
 		m.gone -= 1 - presence(old)
+		m.hideBehind(old, e)
 		m.cover(key, old, e)
 	}
 	m.size += len(key) + len(e.value)
@@ -450,6 +413,9 @@ func (m *LWW) cover(key string, e, by lwwEntry) {
 	}
 	if e.stamp == by.stamp || i > 0 && !e.wins(all[i-1]) {
 		return // the same again
+	}
+	if i > 0 {
+		m.hideBehind(all[i-1], e) // which was told until now
 	}
 	if m.beneath == nil {
 		m.beneath = make(map[string][]lwwEntry)

@@ -21,10 +21,8 @@ func TestWhatIsTakenHereIsTakenByAll(t *testing.T) {
 			}
 			hear := func(i int) {
 				t.Helper()
-				for _, p := range maps[1-i].Delta(maps[i].Digest(), 1<<30).Pieces {
-					if _, err := maps[i].Apply(p, &clocks[i], now); err != nil {
-						t.Fatalf("replica %d refuses what %d has taken: %v", i, 1-i, err)
-					}
+				if err := maps[i].hear(maps[1-i].Delta(maps[i].Digest(), 1<<30), &clocks[i], now); err != nil {
+					t.Fatalf("replica %d refuses what %d has taken: %v", i, 1-i, err)
 				}
 			}
 			for i := range maps {

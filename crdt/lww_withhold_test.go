@@ -21,10 +21,8 @@ func TestWithheldWritesAreToldLater(t *testing.T) {
 	}
 	tell := func(want ...string) {
 		t.Helper()
-		for _, p := range m.Delta(peer.Digest(), 0).Pieces {
-			if _, err := peer.Apply(p, new(Clock), now.Add(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+		if err := peer.hear(m.Delta(peer.Digest(), 0), new(Clock), now.Add(time.Second)); err != nil {
+			t.Fatal(err)
 		}
 		for _, writer := range []NodeID{own, other} {
 			if m.KnownOf(writer) != peer.KnownOf(writer) {
@@ -69,10 +67,8 @@ func TestWhatAWithheldWriteReplacesIsTold(t *testing.T) {
 	}
 	tell := func(want string) {
 		t.Helper()
-		for _, p := range m.Delta(peer.Digest(), 0).Pieces {
-			if _, err := peer.Apply(p, new(Clock), now.Add(time.Second)); err != nil {
-				t.Fatal(err)
-			}
+		if err := peer.hear(m.Delta(peer.Digest(), 0), new(Clock), now.Add(time.Second)); err != nil {
+			t.Fatal(err)
 		}
 		if got, _, _ := peer.Get("key"); string(got) != want {
 			t.Errorf("the peer has %q, want %q", got, want)
@@ -103,5 +99,32 @@ func TestWhatAWithheldWriteReplacesIsTold(t *testing.T) {
 	tell("last")
 	if len(m.beneath) != 0 {
 		t.Errorf("%v is kept, and nothing is withheld", m.beneath)
+	}
+}
+
+// TestWhatIsHiddenBeneathAWithheldWrite writes a key twice, and then hears of a write between the two while the second is
+// withheld: the first is told no more, and who hears of its writer alone is told that something may be hidden.
+func TestWhatIsHiddenBeneathAWithheldWrite(t *testing.T) {
+	own, other := NodeID{1}, NodeID{2}
+	var m LWW
+	var clock Clock
+	now := time.Unix(1_700_000_000, 0)
+	first, between, second := clock.Now(now, own), clock.Now(now, other), clock.Now(now, own)
+	for _, at := range []Stamp{first, second} {
+		if err := m.Set("key", []byte("v"), at); err != nil {
+			t.Fatal(err)
+		}
+		m.Withhold(own, first.packed())
+	}
+	d := m.DeltaOf(own, 0, 0)
+	if p := d.Pieces[0]; len(p.Writes) != 1 || p.Hides != 0 {
+		t.Errorf("the first write is told as %+v", p)
+	}
+	if err := m.Set("key", []byte("v"), between); err != nil {
+		t.Fatal(err)
+	}
+	d = m.DeltaOf(own, 0, 0)
+	if p := d.Pieces[0]; len(p.Writes) != 0 || p.Hides != first.packed() {
+		t.Errorf("the first write is hidden, and told is %+v", p)
 	}
 }

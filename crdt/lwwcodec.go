@@ -8,9 +8,9 @@ import (
 
 const (
 	minLWWMark  = idSize + 1
-	minLWWPiece = idSize + 4
+	minLWWPiece = idSize + 5
 	minWrite    = 3
-	lwwHeadSize = idSize + 9 + 9 + 9 + arraySize
+	lwwHeadSize = idSize + 9 + 9 + 9 + 9 + arraySize
 )
 
 // AppendBinary appends the encoding of d to dst.
@@ -56,8 +56,9 @@ func (d LWWDelta) AppendBinary(dst []byte) ([]byte, error) {
 	for _, p := range d.Pieces {
 		w.bytes(p.Writer[:])
 		w.uint(p.From)
-		w.uint(p.To)
+		w.uint(p.To - p.From)
 		w.uint(p.Forgot)
+		w.uint(min(p.Hides, 1) * (1 + p.To - p.Hides))
 		w.array(len(p.Writes))
 		for _, wr := range p.Writes {
 			wr.encode(w)
@@ -75,8 +76,11 @@ func DecodeLWWDelta(data []byte) (LWWDelta, error) {
 		var p LWWPiece
 		r.id((*[16]byte)(&p.Writer))
 		p.From = r.uint(math.MaxInt64)
-		p.To = r.uint(math.MaxInt64)
+		p.To = p.From + r.uint(math.MaxInt64-p.From)
 		p.Forgot = r.uint(math.MaxInt64)
+		if behind := r.uint(p.To); behind > 0 {
+			p.Hides = p.To + 1 - behind
+		}
 		if n := r.array(minWrite); n > 0 {
 			p.Writes = make([]Write, n)
 		}

@@ -15,24 +15,42 @@ import (
 // encoding of at most limit bytes; 0 means no limit. What does not fit is left
 // out newest first within a writer. A limit below the size of one value may
 // leave out everything.
-func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta {
+func (m *LWW) Delta(have LWWDigest, limit int) LWWDelta { return m.DeltaAfter(have, nil, limit) }
+
+// DeltaAfter is Delta for a replica that knows have, and has got more from m since: a chain of deltas, each made
+// for what the ones before have brought, up to got. It keeps them until the last, which is Whole.
+func (m *LWW) DeltaAfter(have, got LWWDigest, limit int) LWWDelta {
 	b := newBudget(limit)
-	var d LWWDelta
+	d := LWWDelta{Whole: true}
 	for _, writer := range slices.SortedFunc(maps.Keys(m.known), NodeID.Compare) {
-		if m.KnownOf(writer) <= have[writer] {
+		upTo := m.KnownOf(writer)
+		if upTo <= max(have[writer], got[writer]) {
 			continue
 		}
-		if p := m.piece(writer, have[writer], b); p.To > p.From {
+		p, ok := m.piece(writer, have[writer], got[writer], b)
+		if ok {
 			d.Pieces = append(d.Pieces, p)
 		}
+		d.Whole = d.Whole && ok && p.To == upTo
 	}
 	return d
 }
 
-func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
-	p := LWWPiece{Writer: writer, From: from, To: from}
+// DeltaOf is Delta of the writes of one node, of which a replica has all up to from.
+func (m *LWW) DeltaOf(writer NodeID, from uint64, limit int) (d LWWDelta) {
+	if p, ok := m.piece(writer, from, 0, newBudget(limit)); ok {
+		d.Pieces = append(d.Pieces, p)
+	}
+	return d
+}
+
+// piece returns what there is of a writer for who knows it up to a stamp, and has got more up to another; ok is false
+// if that is nothing.
+func (m *LWW) piece(writer NodeID, known, got uint64, b *budget) (p LWWPiece, ok bool) {
+	from := max(known, got)
+	p = LWWPiece{Writer: writer, From: from, To: from}
 	if !b.take(lwwHeadSize) {
-		return p
+		return p, false
 	}
 	if h := m.forgot[writer].upTo; from < h {
 		p.Forgot = h
@@ -56,18 +74,22 @@ func (m *LWW) piece(writer NodeID, from uint64, b *budget) LWWPiece {
 	for i, w := range p.Writes {
 		if !b.take(w.size()) {
 			p.Writes = p.Writes[:i]
-			return p
+			p.Hides = p.To // also behind what comes with the next piece
+			return p, p.To > from
 		}
 		p.To = w.At
 	}
-	p.To = upTo
-	return p
+	p.To = max(from, upTo)
+	if h := m.hides[writer]; h > known {
+		p.Hides = min(h, p.To)
+	}
+	return p, p.To > from
 }
 
 func compareWrites(a, b Write) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Key, b.Key)) }
 
 func (p LWWPiece) check() error {
-	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 || p.Writer == nobody && len(p.Writes) > 0 {
+	if p.From > p.To || p.To > math.MaxInt64 || p.Forgot > math.MaxInt64 || p.Hides > p.To || p.Writer == nobody && len(p.Writes) > 0 {
 		return fmt.Errorf("writer %s: writes %d to %d: %w", p.Writer, p.From, p.To, ErrHostile)
 	}
 	for _, w := range p.Writes {
@@ -85,7 +107,7 @@ func (d LWWDelta) Join(o LWWDelta) LWWDelta {
 	for _, p := range slices.Concat(d.Pieces, o.Pieces) {
 		all = append(all, p.clone())
 	}
-	return LWWDelta{coalesce(all,
+	return LWWDelta{Pieces: coalesce(all,
 		func(a, b LWWPiece) int { return cmp.Or(a.Writer.Compare(b.Writer), cmp.Compare(a.From, b.From)) },
 		func(a, b LWWPiece) bool { return a.Writer == b.Writer && b.From <= a.To },
 		(*LWWPiece).absorb)}
@@ -107,5 +129,5 @@ func (p *LWWPiece) absorb(o LWWPiece) {
 		}
 	}
 	p.Writes = slices.SortedFunc(maps.Values(newest), compareWrites)
-	p.To, p.Forgot = max(p.To, o.To), max(p.Forgot, o.Forgot)
+	p.To, p.Forgot, p.Hides = max(p.To, o.To), max(p.Forgot, o.Forgot), max(p.Hides, o.Hides)
 }

@@ -46,15 +46,16 @@ type forgetters struct {
 	rng       *rand.Rand
 	now       time.Time
 	nodes     []*forgetter
-	air       []latePiece
+	air       []lateDelta
 	were      []Settling
 	forgotten int
 }
 
-// latePiece is one piece, as who forgets tells it, and as it would be had nobody forgotten anything.
-type latePiece struct {
+// lateDelta is what one tells another, as who forgets tells it, and as it would be had nobody forgotten anything.
+type lateDelta struct {
 	to          *forgetter
-	told, whole LWWPiece
+	told, whole []LWWPiece
+	knew        LWWDigest // the receiver, then: told is whole for it; nil: it is not
 }
 
 func (w *forgetters) one() *forgetter { return w.nodes[w.rng.IntN(len(w.nodes))] }
@@ -82,22 +83,39 @@ func (w *forgetters) write(f *forgetter) {
 
 // tell sends what another node does not have.
 func (w *forgetters) tell(from, to *forgetter) {
-	whole := from.complete.Delta(to.complete.Digest(), 0)
-	for _, p := range from.is.Delta(to.is.Digest(), []int{0, 0, 150}[w.rng.IntN(3)]).Pieces {
-		for _, x := range whole.Pieces {
-			if x.Writer == p.Writer {
-				w.air = append(w.air, latePiece{to, p, upToStamp(x, p.To)})
-			}
+	l := lateDelta{to: to}
+	d := from.is.Delta(to.is.Digest(), []int{0, 0, 150}[w.rng.IntN(3)])
+	if d.Whole {
+		l.knew = to.is.Digest()
+	}
+	for _, p := range d.Pieces {
+		for _, x := range from.complete.DeltaOf(p.Writer, p.From, 0).Pieces {
+			l.told, l.whole = append(l.told, p), append(l.whole, upToStamp(x, p.To))
 		}
+	}
+	if len(l.told) > 0 {
+		w.air = append(w.air, l)
 	}
 }
 
-func (w *forgetters) hear(l latePiece) {
-	var clock Clock
-	if _, err := l.to.is.Apply(l.told, &l.to.clock, w.now); err != nil {
-		w.t.Fatal(err)
+func (w *forgetters) hear(l lateDelta) {
+	whole := l.knew != nil && covers(l.to.is.Digest(), l.knew)
+	var took []LWWPiece
+	for i, p := range l.told {
+		if whole {
+			took = append(took, l.whole[i])
+		} else if aside, err := l.to.is.Apply(p, &l.to.clock, w.now); err != nil {
+			w.t.Fatal(err)
+		} else if !aside {
+			took = append(took, l.whole[i])
+		}
 	}
-	if _, err := l.to.complete.Apply(l.whole, &clock, w.now); err != nil {
+	if whole {
+		if _, err := l.to.is.ApplyWhole(l.told, &l.to.clock, w.now); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if _, err := l.to.complete.ApplyWhole(took, new(Clock), w.now); err != nil {
 		w.t.Fatal(err)
 	}
 	l.to.keep()
@@ -214,7 +232,9 @@ func TestForgettingIsNotSeen(t *testing.T) {
 
 // upToStamp cuts a piece off behind a stamp.
 func upToStamp(p LWWPiece, to uint64) LWWPiece {
-	p.To = min(p.To, to)
+	if to < p.To {
+		p.To, p.Hides = to, to // also behind what was cut off
+	}
 	for i, w := range p.Writes {
 		if w.At > p.To {
 			p.Writes = p.Writes[:i]

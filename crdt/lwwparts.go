@@ -100,6 +100,7 @@ func (m *LWW) SetPart(p Part) error {
 			m.forgetUpTo(writer, n)
 		} else {
 			m.learn(writer, n)
+			m.hide(unpack(n, writer)) // what of its writes was replaced by others is not stored
 		}
 		return nil
 	}

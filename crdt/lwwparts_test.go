@@ -30,10 +30,8 @@ func TestPartsAreTheMap(t *testing.T) {
 		if err := all[i].Set(fmt.Sprint("key ", rng.IntN(30)), value, clocks[i].Now(now, testNode(i))); err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range all[i].Delta(all[0].Digest(), 0).Pieces {
-			if _, err := all[0].Apply(p, &clocks[0], now); err != nil {
-				t.Fatal(err)
-			}
+		if err := all[0].hear(all[i].Delta(all[0].Digest(), 0), &clocks[0], now); err != nil {
+			t.Fatal(err)
 		}
 		for _, p := range all[0].Parts(saved) {
 			stored[p.Name] = p.Value

@@ -83,6 +83,7 @@ func (m *LWW) Drop(writers []NodeID) (parts []Part) {
 		}
 		delete(m.known, writer)
 		delete(m.learned, writer)
+		delete(m.hides, writer)
 		delete(m.forgot, writer)
 		m.tells++
 	}

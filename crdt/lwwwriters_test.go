@@ -88,11 +88,15 @@ func (w *droppers) send() {
 }
 
 // take has one hear a piece; of a node that is gone, and that it knows nothing of, it hears nothing without a write.
-func (w *droppers) take(l latePiece) {
-	if len(l.told.Writes) == 0 && l.to.is.NewestOf(l.told.Writer) == 0 && !w.exists(l.told.Writer) {
-		return
+func (w *droppers) take(l lateDelta) {
+	took := lateDelta{to: l.to, knew: l.knew}
+	for i, p := range l.told {
+		if len(p.Writes) == 0 && l.to.is.NewestOf(p.Writer) == 0 && !w.exists(p.Writer) {
+			continue
+		}
+		took.told, took.whole = append(took.told, p), append(took.whole, l.whole[i])
 	}
-	w.hear(l)
+	w.hear(took)
 }
 
 func (w *droppers) hearAll() {

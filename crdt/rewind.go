@@ -58,6 +58,8 @@ func (m *LWW) Rewind(self NodeID, last, now time.Time) (kept LWWDigest) {
 			m.entries.put(w.Key, e)
 		}
 		m.entries.reorder(writer, to)
+		delete(m.hides, writer)
+		m.hide(unpack(to, writer))
 		m.known[writer], m.learned[writer] = to, m.changes+1
 	}
 	m.changes++

@@ -3,6 +3,7 @@ package crdt
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -327,19 +328,72 @@ type lwwReplica struct {
 	*LWW
 	clock Clock
 	me    NodeID
+	line  uint64              // of states that follow from each other: a chain of deltas is of one such line
+	parts map[uint64]lwwChain // by line: those that came so far
+	wrote *[]lwwWrote         // by any replica of this history
+}
+
+type lwwChain struct {
+	got    LWWDigest
+	pieces []LWWPiece
+}
+
+type lwwWrote struct {
+	key   string
+	entry lwwEntry
 }
 
 func newLWWReplicas(n int) []replica {
 	var out []replica
+	wrote := new([]lwwWrote)
 	for i := range max(n, 1) {
-		out = append(out, &lwwReplica{LWW: new(LWW), me: testNode(i)})
+		out = append(out, &lwwReplica{LWW: new(LWW), me: testNode(i), line: uint64(n*10 + i), parts: map[uint64]lwwChain{}, wrote: wrote})
 	}
 	return out
 }
 
-func (r *lwwReplica) clone() replica               { return &lwwReplica{r.Clone(), r.clock, r.me} }
-func (r *lwwReplica) merge(o replica)              { r.Merge(o.(*lwwReplica).LWW) }
-func (r *lwwReplica) digest() []byte               { return must(r.Digest().AppendBinary(nil)) }
+func (r *lwwReplica) clone() replica {
+	c := &lwwReplica{LWW: r.Clone(), clock: r.clock, me: r.me, line: r.line, parts: map[uint64]lwwChain{}, wrote: r.wrote}
+	for line, chain := range r.parts {
+		c.parts[line] = lwwChain{maps.Clone(chain.got), slices.Clone(chain.pieces)}
+	}
+	return c
+}
+
+func (r *lwwReplica) merge(o replica) {
+	r.Merge(o.(*lwwReplica).LWW)
+	r.line = r.line*31 + o.(*lwwReplica).line + 1
+}
+
+// lwwHas is what a replica says that it has: what it knows, and what it has got of each line.
+type lwwHas struct {
+	line  uint64
+	known LWWDigest
+	got   map[uint64]LWWDigest
+}
+
+func (r *lwwReplica) digest() []byte {
+	w := newWriter(nil)
+	w.uint(r.line)
+	w.known(r.Digest())
+	w.array(len(r.parts))
+	for _, line := range slices.Sorted(maps.Keys(r.parts)) {
+		w.uint(line)
+		w.known(r.parts[line].got)
+	}
+	return w.must()
+}
+
+func decodeHas(b []byte) lwwHas {
+	r := newReader(b)
+	has := lwwHas{r.uint(math.MaxUint64), r.known(), map[uint64]LWWDigest{}}
+	for range r.array(1) {
+		line := r.uint(math.MaxUint64)
+		has.got[line] = r.known()
+	}
+	return has
+}
+
 func (r *lwwReplica) expire(time.Time)             {}
 func (r *lwwReplica) current(now time.Time) string { return r.visible(now) }
 
@@ -364,20 +418,95 @@ func (r *lwwReplica) write(w write, now time.Time) {
 	if err := r.CompareAndSet(key, value, was, at); err != nil {
 		panic(err)
 	}
+	*r.wrote = append(*r.wrote, lwwWrote{key, entryOf(at, Write{Value: value})})
 }
+
+// lwwTold is a delta as it is under way in the laws, where it may come to somebody else than it was made for.
+type lwwTold struct {
+	from, to   uint64 // lines
+	known, got LWWDigest
+	delta      LWWDelta
+}
+
+func (d lwwTold) encode() []byte {
+	w := newWriter(nil)
+	w.uint(d.from)
+	w.uint(d.to)
+	w.known(d.known)
+	w.known(d.got)
+	w.array(map[bool]int{true: 1}[d.delta.Whole])
+	return must(d.delta.AppendBinary(w.must()))
+}
+
+func decodeTold(b []byte) lwwTold {
+	r := newReader(b)
+	d := lwwTold{from: r.uint(math.MaxUint64), to: r.uint(math.MaxUint64), known: r.known(), got: r.known()}
+	whole := r.array(1) > 0
+	d.delta = must(DecodeLWWDelta(b[len(b)-r.src.Len():]))
+	d.delta.Whole = whole
+	return d
+}
+
+// size is that of the delta in what delta returns.
+func (r *lwwReplica) size(d []byte) int { return len(must(decodeTold(d).delta.AppendBinary(nil))) }
 
 func (r *lwwReplica) delta(have []byte, limit int) []byte {
-	return must(r.Delta(must(DecodeLWWDigest(have)), limit).AppendBinary(nil))
+	has := decodeHas(have)
+	got := has.got[r.line]
+	return lwwTold{r.line, has.line, has.known, got, r.DeltaAfter(has.known, got, limit)}.encode()
 }
 
+// join is of deltas that all go to who has had none of them; only with all of them it is whole.
 func (r *lwwReplica) join(a, b []byte) []byte {
-	return must(must(DecodeLWWDelta(a)).Join(must(DecodeLWWDelta(b))).AppendBinary(nil))
+	x, y := decodeTold(a), decodeTold(b)
+	x.known, x.got = SettlingOf([]LWWDigest{x.known, y.known}).All, nil
+	whole := x.delta.Whole || y.delta.Whole
+	x.delta = x.delta.Join(y.delta)
+	x.delta.Whole = whole
+	return x.encode()
 }
 
 func (r *lwwReplica) apply(delta []byte, now time.Time) error {
-	for _, p := range must(DecodeLWWDelta(delta)).Pieces {
-		if _, err := r.Apply(p, &r.clock, now); err != nil {
+	d := decodeTold(delta)
+	chain := r.parts[d.from]
+	// One chain at a time, and in order; where nothing came before, it may also be for somebody else who knows less.
+	goesOn := covers(r.Digest(), d.known) && covers(d.got, chain.got) && covers(chain.got, d.got) && (len(d.got) == 0 || d.to == r.line)
+	for _, p := range d.delta.Pieces {
+		aside, err := r.Apply(p, &r.clock, now)
+		if err != nil {
 			return err
+		}
+		if aside && goesOn {
+			if chain.got == nil {
+				chain.got = LWWDigest{}
+			}
+			chain.got[p.Writer], chain.pieces = p.To, append(chain.pieces, p)
+			r.parts[d.from] = chain
+		}
+	}
+	if goesOn && d.delta.Whole {
+		delete(r.parts, d.from)
+		if aside, err := r.ApplyWhole(chain.pieces, &r.clock, now); aside || err != nil {
+			return fmt.Errorf("left aside %v: %w", aside, err)
+		}
+	}
+	return r.checkKnown()
+}
+
+func covers(d, o LWWDigest) bool {
+	for writer, n := range o {
+		if d[writer] < n {
+			return false
+		}
+	}
+	return true
+}
+
+// checkKnown looks at every write that was ever made: of those that are known each is here, or one that has won over it.
+func (r *lwwReplica) checkKnown() error {
+	for _, w := range *r.wrote {
+		if e, ok := r.entries.get(w.key); r.Holds(w.entry.stamp) && (!ok || w.entry.wins(e)) {
+			return fmt.Errorf("%v of %s is known, and there is %v", w.entry, w.key, e)
 		}
 	}
 	return nil
@@ -414,7 +543,7 @@ func (r *lwwReplica) recode() replica {
 	for _, p := range r.Parts(0) {
 		must(0, stored.SetPart(p))
 	}
-	return &lwwReplica{stored.Clone(), r.clock, r.me}
+	return &lwwReplica{LWW: stored.Clone(), clock: r.clock, me: r.me, wrote: r.wrote}
 }
 
 func (r *lwwReplica) held() string {

@@ -67,7 +67,13 @@ func (m *mesh) hear(n, o *store, all bool) {
 	for _, o := range m.nodes {
 		now = later(now, o.now) // whose writes o may have heard
 	}
-	for _, p := range delta.Pieces {
+	if delta.Whole {
+		if _, err := n.ApplyWhole(delta.Pieces, &n.clock, now); err != nil {
+			m.t.Fatal(err)
+		}
+		return
+	}
+	for _, p := range delta.Pieces { // those that hide more than n knows are left aside
 		if _, err := n.Apply(p, &n.clock, now); err != nil {
 			m.t.Fatal(err)
 		}

@@ -146,17 +146,15 @@ func (r *Replica) fillPulls(now time.Time) (out []Message) {
 }
 
 // filled takes note of an answer to one of our pulls and goes on asking if it
-// was not all. An answer that brought nothing is not followed up at once: the
-// next round of pulls does.
+// was not all, and we fill, or keep what has come of the map. An answer that brought nothing is not followed up at
+// once: the next round of pulls does.
 func (r *Replica) filled(l *link, f *frame, progress bool, now time.Time) []Message {
-	if r.fill.done || r.fill.since.IsZero() {
-		return nil
+	fills, more := !r.fill.done && !r.fill.since.IsZero(), f.flags&flagMore != 0
+	if more && progress && (fills || r.transfer.from == l) {
+		return []Message{r.pullFrom(l, flagFill|flagEcho, now)}
 	}
-	if f.flags&flagMore != 0 {
-		if !progress {
-			return nil
-		}
-		return []Message{r.pullFrom(l, flagFill, now)}
+	if more || !fills {
+		return nil
 	}
 	r.fill.answered[l.peer.ID] = f.flags&flagReady != 0
 	r.checkReady(now)

@@ -9,7 +9,7 @@ import (
 )
 
 // frameVersion is the first byte of every message.
-const frameVersion = 3
+const frameVersion = 4
 
 type frameType byte
 
@@ -45,30 +45,34 @@ const (
 	flagFill                   // of a pull: answer even if there is nothing
 	flagMore                   // of an answer: not all did fit
 	flagEcho                   // of a pull: do not pull back
+	flagWhole                  // lww is Whole, for the start of the receiver that to names
 )
 
 // frame is one message. In a push the digests acknowledge and name only what
-// was received lately; in a pull they are complete. Its encoding is three bytes
-// and then seven parts, each behind its length.
+// was received lately; in a pull they are complete. Its encoding is three bytes, two numbers
+// and then eight parts, each behind its length.
 type frame struct {
 	kind  frameType
 	flags byte
+	to    uint64 // of answers and what is whole: the start of the receiver that said what it has
+	round uint64 // of a pull: its number among those to the receiver since the sender started; of an answer: that of the pull
 
 	haveRows crdt.RowDigest
 	haveSums crdt.SummaryDigest
 	haveLWW  crdt.LWWDigest
 	haveKept crdt.LWWDigest // on disk: of the sender; in a tell, what the receiver is to have there
+	gotLWW   crdt.LWWDigest // of a pull: what the receiver has told beyond haveLWW; see transfer
 	rows     crdt.RowDelta
 	sums     crdt.SummaryDelta
 	lww      crdt.LWWDelta
 
-	encoded [7][]byte // of parts, as far as known
+	encoded [8][]byte // of parts, as far as known
 }
 
 // Parts of a frame that are encoded before the others.
 const (
-	rowsPart = 4
-	sumsPart = 5
+	rowsPart = 5
+	sumsPart = 6
 )
 
 // keep encodes a part that does not change any more, and returns its size.
@@ -98,14 +102,16 @@ func (f *frame) encode() []byte {
 	encode(&all[1], len(f.haveSums) == 0, f.haveSums.AppendBinary)
 	encode(&all[2], len(f.haveLWW) == 0, f.haveLWW.AppendBinary)
 	encode(&all[3], len(f.haveKept) == 0, f.haveKept.AppendBinary)
+	encode(&all[4], len(f.gotLWW) == 0, f.gotLWW.AppendBinary)
 	encode(&all[rowsPart], f.rows.Empty(), f.rows.AppendBinary)
 	encode(&all[sumsPart], f.sums.Empty(), f.sums.AppendBinary)
-	encode(&all[6], f.lww.Empty(), f.lww.AppendBinary)
-	size := 3
+	encode(&all[7], f.lww.Empty(), f.lww.AppendBinary)
+	size := 3 + 2*binary.MaxVarintLen64
 	for _, body := range all {
 		size += binary.MaxVarintLen32 + len(body)
 	}
 	dst := append(make([]byte, 0, size), frameVersion, byte(f.kind), f.flags)
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, f.to), f.round)
 	for _, body := range all {
 		dst = appendPart(dst, body)
 	}
@@ -149,11 +155,19 @@ func decodeFrame(data []byte, limit int) (*frame, error) {
 		return nil, fmt.Errorf("%v: %w", f.kind, errFrame)
 	}
 	rest := data[3:]
+	for _, number := range []*uint64{&f.to, &f.round} {
+		n, used := binary.Uvarint(rest)
+		if used <= 0 {
+			return nil, fmt.Errorf("no number: %w", errFrame)
+		}
+		*number, rest = n, rest[used:]
+	}
 	for _, decode := range []func([]byte) error{
 		func(b []byte) (err error) { f.haveRows, err = crdt.DecodeRowDigest(b); return err },
 		func(b []byte) (err error) { f.haveSums, err = crdt.DecodeSummaryDigest(b); return err },
 		func(b []byte) (err error) { f.haveLWW, err = crdt.DecodeLWWDigest(b); return err },
 		func(b []byte) (err error) { f.haveKept, err = crdt.DecodeLWWDigest(b); return err },
+		func(b []byte) (err error) { f.gotLWW, err = crdt.DecodeLWWDigest(b); return err },
 		func(b []byte) (err error) { f.rows, err = crdt.DecodeRowDelta(b); return err },
 		func(b []byte) (err error) { f.sums, err = crdt.DecodeSummaryDelta(b); return err },
 		func(b []byte) (err error) { f.lww, err = crdt.DecodeLWWDelta(b); return err },

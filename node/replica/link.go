@@ -30,13 +30,16 @@ type link struct {
 	lww  track[crdt.NodeID, uint64]
 	full uint64 // what lww.Tells of the map was when the peer had said that it has all; 0: it has not
 
-	asked    time.Time // when we who lead the site last asked this member for all it knows
-	answered bool      // it has given us all of that since it came, and we took the lead
+	asked    time.Time // when we last asked it for all it knows
+	round    uint64    // how often we have
+	answered bool      // it has given us, who lead the site, all of that since it came, and we took the lead
 
 	// What was received since the last push, to be acknowledged with it.
 	oweRows bool
 	oweSums map[string]struct{}
 	oweLWW  map[crdt.NodeID]uint64 // up to where nothing is wanted of a writer
+
+	asides crdt.LWWDigest // what it has told and was left aside, as something else had to come with it; nil: nothing
 }
 
 func newLink(p Peer) *link {

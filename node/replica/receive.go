@@ -109,11 +109,7 @@ func (r *Replica) take(l *link, f *frame, now time.Time) (progress bool, err err
 			r.changed[rc.Room] = struct{}{}
 		}
 	}
-	for _, p := range f.lww.Pieces {
-		if note(r.takeMap(l, f.kind, p, now)) {
-			l.lww.has(p.Writer, p.To)
-		}
-	}
+	r.takeMap(l, f, note, now)
 	return progress, errors.Join(errs...)
 }
 
@@ -203,7 +199,7 @@ func (r *Replica) pulled(l *link, f *frame, now time.Time) []Message {
 	if a := r.answerTo(l, f); !a.empty() || f.flags&flagFill != 0 {
 		out = append(out, r.message(l.peer.ID, a))
 	}
-	if f.flags&flagEcho == 0 && r.lacks(l, f, now) {
+	if f.flags&flagEcho == 0 && r.transfer.from != l && r.lacks(l, f, now) {
 		out = append(out, r.pullFrom(l, flagEcho, now))
 	}
 	return out

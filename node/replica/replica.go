@@ -110,6 +110,8 @@ type Replica struct {
 	lead   leading
 	spread spreading
 
+	transfer transfer
+
 	changed  map[crdt.RoomID]struct{} // rooms of what was taken in from others
 	drops    uint64                   // how often Drop was called
 	conflict *crdt.Incarnation

@@ -34,6 +34,7 @@ func (r *Replica) RewindMap(last, now time.Time) bool {
 	}
 	was := r.lww.Rewind(r.cfg.Self.Node, last, now)
 	r.hlc.Rewind(r.lww.Newest())
+	r.transfer.end()
 	if was == nil {
 		return false
 	}

@@ -14,7 +14,7 @@ const (
 	// minMessage is the smallest limit that leaves room for any one change.
 	minMessage = crdt.MaxValue + 16<<10
 	// overhead is what a frame takes besides its deltas and digests.
-	overhead = 3 + 7*5
+	overhead = 3 + 2*10 + 8*5
 	// skip in a digest asks not to be sent a row: it is our own, or its owner
 	// speaks for itself.
 	skip = 1 << 62
@@ -49,7 +49,7 @@ func (r *Replica) Tick(now time.Time) []Message {
 	if push || far {
 		out = r.appendPushes(out, push, far, now)
 	}
-	out = r.askMates(out, now)
+	out = r.askForRest(r.askMates(out, now), now)
 	if due(&r.timers.pull, now, r.cfg.PullInterval) {
 		out = r.appendPull(out, now)
 	}
@@ -106,10 +106,13 @@ func (r *Replica) appendPush(out []Message, l *link, news bool, now time.Time) [
 	return append(out, r.message(l.peer.ID, f))
 }
 
+// maxMark bounds what one writer takes in a digest.
+const maxMark = 40
+
 // haveSize bounds the digests of a frame, which are encoded only later.
 func haveSize(f *frame) int {
-	const row, sum, lww = 40, 60, 40
-	size := len(f.haveRows)*row + (len(f.haveLWW)+len(f.haveKept))*lww
+	const row, sum = 40, 60
+	size := len(f.haveRows)*row + (len(f.haveLWW)+len(f.haveKept))*maxMark
 	for site := range f.haveSums {
 		size += sum + len(site)
 	}
@@ -245,8 +248,13 @@ func (r *Replica) addLWW(f *frame, l *link, left int, now time.Time) {
 		}
 	}
 	f.lww = r.lww.Delta(ask, left)
-	for _, p := range f.lww.Pieces {
-		l.lww.sending(p.Writer, p.To, now)
+	if f.lww.Whole && r.lead.on {
+		f.flags, f.to = f.flags|flagWhole, l.peer.Boot
+	}
+	for writer, known := range r.lww.Known() {
+		if known > ask[writer] && !f.lww.Empty() {
+			l.lww.sending(writer, known, now) // what did not fit is asked for, and need not go with the next push
+		}
 	}
 }
 
@@ -299,7 +307,6 @@ func (r *Replica) askMates(out []Message, now time.Time) []Message {
 		case !r.lead.on:
 			l.answered = false
 		case !l.answered && now.Sub(l.asked) >= resendAfter:
-			l.asked = now
 			out = append(out, r.pullFrom(l, flagFill, now))
 		}
 	}
@@ -325,7 +332,9 @@ func (r *Replica) appendPull(out []Message, now time.Time) []Message {
 
 // pullFrom asks one peer for all that we would take from it.
 func (r *Replica) pullFrom(l *link, flags byte, now time.Time) Message {
-	f := &frame{kind: pull, flags: flags, haveLWW: r.lww.Digest(), haveSums: r.sums.Digest()}
+	l.round++
+	l.asked = now
+	f := &frame{kind: pull, flags: flags, round: l.round, haveLWW: r.lww.Digest(), haveSums: r.sums.Digest()}
 	if l.peer.Site == r.cfg.Site {
 		delete(f.haveSums, r.cfg.Site)
 		f.haveRows = r.rows.Digest()
@@ -343,12 +352,15 @@ func (r *Replica) pullFrom(l *link, flags byte, now time.Time) Message {
 			}
 		}
 	}
+	if r.transfer.from == l {
+		f.gotLWW = r.transfer.first((r.cfg.MaxMessage - overhead - haveSize(f)) / maxMark)
+	}
 	return r.message(l.peer.ID, f)
 }
 
 // answerTo returns what the sender of a pull lacks and would take from us.
 func (r *Replica) answerTo(l *link, q *frame) *frame {
-	f := &frame{kind: answer}
+	f := &frame{kind: answer, to: l.peer.Boot, round: q.round}
 	left := r.cfg.MaxMessage - overhead
 	more := false
 	if l.peer.Site == r.cfg.Site {
@@ -371,13 +383,10 @@ func (r *Replica) answerTo(l *link, q *frame) *frame {
 		})
 	}
 	if left >= minPart {
-		f.lww = r.lww.Delta(q.haveLWW, left)
-		then := make(crdt.LWWDigest)
-		maps.Copy(then, q.haveLWW)
-		for _, p := range f.lww.Pieces {
-			then[p.Writer] = p.To
+		if f.lww = r.lww.DeltaAfter(q.haveLWW, q.gotLWW, left); f.lww.Whole {
+			f.flags |= flagWhole
 		}
-		more = more || ahead(r.lww.Digest(), then, cmp.Compare[uint64])
+		more = more || !f.lww.Whole
 	}
 	if more || left < minPart {
 		f.flags |= flagMore

@@ -179,7 +179,7 @@ func (r *Replica) Spreads(now time.Time) []Message {
 // is looked up once.
 func (r *Replica) appendTells(out []Message, now time.Time) []Message {
 	s, self := &r.spread, r.cfg.Self.Node
-	lacks := map[uint64]crdt.LWWDelta{} // by what they have
+	lacks := map[uint64]crdt.LWWDelta{} // by what they know
 	for _, p := range r.peers {
 		if p.ID == self {
 			continue
@@ -195,9 +195,7 @@ func (r *Replica) appendTells(out []Message, now time.Time) []Message {
 		}
 		d, found := lacks[from]
 		if !found {
-			have := r.lww.Digest() // which lacks nothing
-			have[self] = from
-			d = r.lww.Delta(have, r.cfg.MaxMessage-overhead-tellSize)
+			d = r.lww.DeltaOf(self, from, r.cfg.MaxMessage-overhead-tellSize)
 			lacks[from] = d
 		}
 		out = append(out, r.message(p.ID, &frame{kind: tell, haveKept: crdt.LWWDigest{self: s.upTo}, lww: d}))
@@ -213,9 +211,13 @@ func (r *Replica) asked(l *link, f *frame) {
 }
 
 // answerable reports whether the writer of a question can be answered: all it asks of is on
-// this disk, or something is missing before what it told.
+// this disk, or something is missing before what it told. What was left aside is asked for: see askForRest.
 func (r *Replica) answerable(id crdt.NodeID, q question) bool {
-	return r.spread.kept[id] >= q.upTo || r.lww.KnownOf(id) < q.upTo
+	known, aside := r.lww.KnownOf(id), uint64(0)
+	if l := r.links[id]; l != nil {
+		aside = l.asides[id]
+	}
+	return r.spread.kept[id] >= q.upTo || known < q.upTo && aside <= known
 }
 
 // Answers reports whether Spreads will answer somebody who has asked of this node's disk.

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"testing"
@@ -12,7 +13,13 @@ import (
 // plates are the disks of a mesh: what each node would find there after a crash.
 type plates struct {
 	*mesh
-	of map[*member]*plate
+	of    map[*member]*plate
+	wrote []written // by anybody, ever
+}
+
+type written struct {
+	key string
+	at  crdt.Stamp
 }
 
 type plate struct {
@@ -54,8 +61,20 @@ func (d *plate) holds(wrote map[string]crdt.Stamp) bool {
 	return true
 }
 
+// allKnown fails if a node says that it knows of a write, and has neither that nor one that has won over it.
+func (p *plates) allKnown() {
+	p.t.Helper()
+	for _, x := range p.nodes {
+		for _, w := range p.wrote {
+			if at, _ := x.TellerOf(w.key); x.HoldsUpTo(w.at) && at.Compare(w.at) < 0 {
+				p.t.Fatalf("%s knows of all writes up to %v, and of %s it has that of %v", x.peer.ID, w.at, w.key, at)
+			}
+		}
+	}
+}
+
 func newPlates(t *testing.T, seed uint64, sites ...string) *plates {
-	p := &plates{newMesh(t, seed), map[*member]*plate{}}
+	p := &plates{mesh: newMesh(t, seed), of: map[*member]*plate{}}
 	for _, x := range p.sites(2, sites...) {
 		p.of[x] = &plate{is: map[string]crdt.Stamp{}}
 		x.Keep(nil)
@@ -63,10 +82,12 @@ func newPlates(t *testing.T, seed uint64, sites ...string) *plates {
 	return p
 }
 
+var keptSeeds = flag.Uint64("kept-seeds", 12, "how many meshes `TestWhatIsKeptIsOnDisk` runs")
+
 // TestWhatIsKeptIsOnDisk has operators write at all nodes of a mesh with a bad network and slow
-// disks: who believes that another node has all of a node's writes on its disk is right.
+// disks: who believes that another node has all of a node's writes on its disk is right, and so is who says what it knows.
 func TestWhatIsKeptIsOnDisk(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range *keptSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			p := newPlates(t, seed, "a", "b", "c")
 			p.loss, p.dup, p.maxDelay = .2, .2, 300*time.Millisecond
@@ -81,7 +102,8 @@ func TestWhatIsKeptIsOnDisk(t *testing.T) {
 					if wrote[x] == nil {
 						wrote[x] = map[string]crdt.Stamp{}
 					}
-					_, wrote[x][key], _ = x.Get(key)
+					at, _ := x.TellerOf(key)
+					wrote[x][key], p.wrote = at, append(p.wrote, written{key, at})
 					if p.rng.IntN(4) > 0 {
 						x.Spread(since, p.now)
 					}
@@ -91,6 +113,7 @@ func TestWhatIsKeptIsOnDisk(t *testing.T) {
 					p.nodes[p.rng.IntN(len(p.nodes))].Survey()
 				}
 				p.step()
+				p.allKnown()
 				for _, x := range p.nodes {
 					for _, y := range p.nodes {
 						if len(wrote[x]) == 0 || !x.KeepsWritten(y.peer.ID, x.Written()) {

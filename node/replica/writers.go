@@ -45,13 +45,15 @@ func (r *Replica) DropWriters(writers []crdt.NodeID) []crdt.Part {
 			delete(l.lww.acked, w)
 			delete(l.lww.sent, w)
 			delete(l.oweLWW, w)
+			delete(l.asides, w)
 		}
 	}
 	return parts
 }
 
-// takeMap applies a piece of the last-writer map, and notes what its sender is to be told of that.
-func (r *Replica) takeMap(l *link, kind frameType, p crdt.LWWPiece, now time.Time) (gap bool, err error) {
+// takePiece applies a piece of the last-writer map, and notes what its sender is to be told of that. It is left aside as
+// crdt.LWW.Apply does.
+func (r *Replica) takePiece(l *link, kind frameType, p crdt.LWWPiece, now time.Time) (aside bool, err error) {
 	var told uint64
 	known := r.lww.NewestOf(p.Writer) > 0 || p.Writer == crdt.NodeID{}
 	switch stranger := !known && !r.exists(p.Writer, l); {
@@ -63,12 +65,12 @@ func (r *Replica) takeMap(l *link, kind frameType, p crdt.LWWPiece, now time.Tim
 		r.stats.Refused[refusedStranger]++
 	default:
 		r.noteForgotten(p, now)
-		gap, err = r.applied(r.lww.Apply(p, &r.hlc, now))
+		aside, err = r.applied(r.lww.Apply(p, &r.hlc, now))
 	}
 	if kind != tell { // which is acknowledged once it is on disk
 		put(&l.oweLWW, p.Writer, told)
 	}
-	return gap, err
+	return aside, err
 }
 
 // exists reports whether a node is a member, or the one that speaks.
