@@ -183,6 +183,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 		BucketSpan: c.bucketSpan,
 		Retention:  crdt.Retention{Room: c.fading},
 		Rand:       cfg.Rand,
+		Knows:      c.hasMet,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("node: %w", err)

@@ -65,12 +65,19 @@ func (s *storing) load(all []durable.Write) (facts map[string][]byte, err error)
 	return facts, nil
 }
 
-// restoreFacts reads the facts that are stored.
+// restoreFacts reads the facts that are stored. A node that has written none has never been ready, and may have heard a part of
+// what there is before somebody knew of it: it begins once more.
 func (c *Core) restoreFacts(stored map[string][]byte) error {
 	s := &c.storing
 	var parts []crdt.Part
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
 		parts = append(parts, crdt.Part{Name: name, Value: stored[name]})
+	}
+	if _, wrote := stored[crdt.PartOfWriter(c.self.Node)]; !wrote && c.start.key != nil { // by which a node that is ready writes at once
+		for _, p := range parts {
+			s.forgotten = append(s.forgotten, crdt.Part{Name: p.Name})
+		}
+		return nil
 	}
 	err := c.replica.RestoreMap(parts)
 	_, s.saved = c.replica.MapParts(0)

@@ -11,7 +11,7 @@ import (
 // it has left, and left no room behind. That it has left stays known for as long as anybody has taken over from it.
 
 // ofNodes are the kinds of these facts.
-var ofNodes = [...]string{factStart, factName, factNode}
+var ofNodes = [...]string{factCame, factStart, factName, factNode}
 
 // departed returns, in order, the nodes that have left and of which more is known than that.
 func (c *Core) departed() (all []crdt.NodeID) {

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,7 +12,7 @@ import (
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
-// What this node knows of nodes that may own rights and do not run: for operators, who start
+// What this node knows of nodes that came, or may own rights, and do not run: for operators, who start
 // them again or declare them dead. Nothing is decided by it. What such a node owns is known
 // exactly from what all others have dealt with it, so every node tells its part.
 
@@ -105,11 +106,11 @@ func (c *Core) lookForDown(now time.Time) {
 	c.shownDown.Store(&all)
 }
 
-// missing returns, in order, the nodes that may own rights and are no members: those that have not
+// missing returns, in order, the nodes that came, or may own rights, and are no members: those that have not
 // left, those that have and left a room behind, and those that were declared dead, who may not have left all rooms.
 func (c *Core) missing() (all []crdt.NodeID) {
 	behind := c.leftBehind()
-	for id := range c.facts.sites {
+	for id := range c.facts.met() {
 		_, left := c.facts.left[id]
 		_, dead := c.facts.dead[id]
 		if _, member := c.peers.Find(id); (!left || dead || behind[id]) && !member && id != c.self.Node {
@@ -155,7 +156,7 @@ func (c *Core) downNode(id crdt.NodeID, now time.Time) (d Down, matters bool) {
 		c.downs.known[id] = k
 	}
 	_, declared := c.facts.dead[id]
-	d = Down{Node: id, Name: c.facts.names[id], Site: c.facts.sites[id], Since: k.since, Declared: declared}
+	d = Down{Node: id, Name: c.facts.names[id], Site: cmp.Or(c.facts.sites[id], c.facts.came[id]), Since: k.since, Declared: declared}
 	open, span := false, time.Duration(0)
 	for _, r := range c.order {
 		f := c.facts.room(r.id)

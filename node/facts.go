@@ -29,6 +29,7 @@ import (
 //	rests/<room>/<node>   the same, of one that keeps rights of it without having it configured
 //	retired/<room>        the room is gone for good
 //	mesh/<mesh>           its record, once capacity may be minted in it
+//	came/<node>           a node that has come to the mesh, and its site: said by who told it what there is
 //	node/<node>           a node that may own rights, and its site
 //	start/<node>          its newest start; see starting
 //	name/<node>           what its operator calls it
@@ -50,6 +51,7 @@ const (
 	factTold    = "told"
 	factRests   = "rests"
 	factRetired = "retired"
+	factCame    = "came"
 	factNode    = "node"
 	factName    = "name"
 	factLeft    = "left"
@@ -85,6 +87,7 @@ type facts struct {
 	fresh map[crdt.RoomID]struct{} // the rooms of which it was
 
 	rooms map[crdt.RoomID]*roomFacts
+	came  map[crdt.NodeID]string        // the sites of nodes that others have let in
 	sites map[crdt.NodeID]string        // of nodes that may own rights
 	names map[crdt.NodeID]string        // of the same, as far as they have told
 	left  map[crdt.NodeID]crdt.NodeID   // to their heirs
@@ -186,7 +189,7 @@ func newFacts(r *replica.Replica, leaveOut ticket.Rules) facts {
 	return facts{
 		replica: r, leaveOut: leaveOut,
 		fresh: map[crdt.RoomID]struct{}{}, rooms: map[crdt.RoomID]*roomFacts{},
-		sites: map[crdt.NodeID]string{}, names: map[crdt.NodeID]string{},
+		came: map[crdt.NodeID]string{}, sites: map[crdt.NodeID]string{}, names: map[crdt.NodeID]string{},
 		left: map[crdt.NodeID]crdt.NodeID{}, dead: map[crdt.NodeID]crdt.NodeID{}, named: map[crdt.NodeID][]crdt.NodeID{},
 		unheard: map[string]crdt.Stamp{}, forgot: map[crdt.NodeID]forgot{},
 	}

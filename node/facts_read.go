@@ -103,7 +103,7 @@ func (f *facts) take(key string) (room crdt.RoomID, ok bool) {
 		if id, err := crdt.ParseNodeID(name); err == nil && !f.takeForgot(id, value) {
 			return room, false // it changes nothing for rooms
 		}
-	case factNode, factName, factLeft, factDead:
+	case factCame, factNode, factName, factLeft, factDead:
 		if id, err := crdt.ParseNodeID(name); err == nil {
 			f.takeNode(kind, id, of, value, there)
 		}
@@ -122,6 +122,8 @@ func (f *facts) takeForgot(id crdt.NodeID, value []byte) bool {
 
 func (f *facts) takeNode(kind string, id crdt.NodeID, of string, value []byte, there bool) {
 	switch kind {
+	case factCame:
+		keepFact(f.came, id, string(value), there)
 	case factNode:
 		keepFact(f.sites, id, string(value), there)
 	case factName:

@@ -105,7 +105,7 @@ func (g *goneNodes) forget(id crdt.NodeID, rooms []crdt.RoomID) {
 		for _, heir := range slices.SortedFunc(slices.Values(c.facts.named[id]), compareNodes) {
 			g.delete(nodeKey(factDead, id)+"/"+heir.String(), now)
 		}
-		for _, kind := range []string{factStart, factForgot, factOver, factLeft, factName, factNode} {
+		for _, kind := range []string{factStart, factForgot, factOver, factLeft, factName, factCame, factNode} {
 			g.delete(nodeKey(kind, id), now)
 		}
 	})

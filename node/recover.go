@@ -22,7 +22,7 @@ const recoverInterval = time.Second
 var (
 	// ErrAlive says that a node cannot be declared dead, since it lives.
 	ErrAlive = errors.New("the node is alive; stop it first, and never start it again")
-	// ErrUnknownNode says that no node of that id is known to have had rights.
+	// ErrUnknownNode says that no node of that id is known.
 	ErrUnknownNode = errors.New("no such node")
 )
 
@@ -35,7 +35,8 @@ var (
 // As long as Noted does not say that it is on disk, a crash may undo it.
 func (c *Core) DeclareDead(id crdt.NodeID, now time.Time) error {
 	_, member := c.peers.Find(id)
-	known := c.knows(id)
+	_, came := c.facts.came[id]
+	known := came || c.knows(id)
 	_, declared := c.facts.dead[id]
 	if declared {
 		_, declared = c.facts.present(noFacts, c.facts.named[id]) // else somebody has to be named who can

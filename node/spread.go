@@ -80,12 +80,12 @@ func (c *Core) Settled(at crdt.Stamp) bool {
 	return true
 }
 
-// existing returns all nodes that may come to speak in the mesh: those that may own rights
+// existing returns all nodes that may come to speak in the mesh: those that came, or may own rights,
 // and have neither left nor been declared dead, be they in reach or not, all members, and
 // this node.
 func (c *Core) existing() map[crdt.NodeID]struct{} {
 	all := map[crdt.NodeID]struct{}{c.self.Node: {}}
-	for id := range c.facts.sites {
+	for id := range c.facts.met() {
 		all[id] = struct{}{}
 	}
 	for _, p := range c.peers {
@@ -101,5 +101,6 @@ func (c *Core) sendSpreads(now time.Time) []Message {
 	if c.replica.Answers() && c.open.Load() {
 		c.heedFacts(now)
 	}
+	c.welcome(now)
 	return c.replicate(c.replica.Spreads(now))
 }

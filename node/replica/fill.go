@@ -23,6 +23,10 @@ type filling struct {
 	since    time.Time            // when peers were first named; zero: not yet
 	asked    time.Time            // when the last pulls were sent
 	answered map[crdt.NodeID]bool // who has given all it had, and whether it was ready then
+	met      bool                 // somebody was seen who is ready
+	heard    time.Time            // when the first piece of the last-writer map came; zero: none has
+
+	strangers map[crdt.NodeID]*frame // the other way round: pulls of joiners that are not known yet
 }
 
 func (f *filling) begin(now time.Time) {
@@ -63,7 +67,23 @@ func (r *Replica) checkReady(now time.Time) {
 	waited := now.Sub(r.fill.since)
 	late := waited >= forsaken && !(some && r.isNew())
 	here := !missing || lowest && waited >= alone || late
-	r.fill.done = here && (r.filledFromAfar() || waited >= forsaken && !r.isNew())
+	r.fill.met = r.fill.met || some || len(r.farReady()) > 0
+	r.fill.done = here && (r.filledFromAfar() || waited >= forsaken && !r.isNew()) && !r.awaitsMesh()
+}
+
+// awaitsMesh reports whether this node has come to a mesh in which nobody knows it: it is new, has seen others who
+// are ready, or has been told something, and none of them has given it all. It would not be waited for, and keep what
+// others delete while it is out of reach.
+func (r *Replica) awaitsMesh() bool {
+	if !r.isNew() || !r.fill.met && r.lww.Len() == 0 {
+		return false
+	}
+	for _, ready := range r.fill.answered {
+		if ready {
+			return false
+		}
+	}
+	return true
 }
 
 // isNew reports whether this node has never been ready, as far as its disk tells: then it knows
@@ -159,4 +179,30 @@ func (r *Replica) filled(l *link, f *frame, progress bool, now time.Time) []Mess
 	r.fill.answered[l.peer.ID] = f.flags&flagReady != 0
 	r.checkReady(now)
 	return nil
+}
+
+// Who gives a joiner all there is has it be known before, on its own disk: others forget what was deleted once all have
+// it whom they know, and who has on its disk that the joiner came has on it what was deleted earlier, and tells it of
+// that, or is waited for by all who forget later, who then know of the joiner as well.
+
+func (r *Replica) knows(id crdt.NodeID) bool { return r.cfg.Knows == nil || r.cfg.Knows(id) }
+
+// Strangers returns, in order of id, the joiners that have asked this node for all there is and were not known. Spreads
+// answers them once they are.
+func (r *Replica) Strangers() (all []Peer) {
+	for id := range r.fill.strangers {
+		all = append(all, r.links[id].peer)
+	}
+	return NewMembers(all)
+}
+
+// letIn answers the joiners that are known by now.
+func (r *Replica) letIn(out []Message) []Message {
+	for _, p := range r.Strangers() {
+		if r.knows(p.ID) {
+			out = append(out, r.message(p.ID, r.answerTo(r.links[p.ID], r.fill.strangers[p.ID])))
+			delete(r.fill.strangers, p.ID)
+		}
+	}
+	return out
 }

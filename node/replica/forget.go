@@ -6,7 +6,7 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// joins is how long a node may take to hear all that there is, from when it first hears of others. Within that it has
+// joins is how long a node may take to hear all that there is, from when it first hears any of it. Within that it has
 // heard nothing from before what others forget meanwhile: that was on all disks for longer.
 const joins = 5 * time.Minute
 
@@ -34,7 +34,10 @@ func (r *Replica) Forgotten() bool { return r.forgotten }
 
 // noteForgotten looks whether a piece says so.
 func (r *Replica) noteForgotten(p crdt.LWWPiece, now time.Time) {
-	young := !r.wrote && (r.fill.since.IsZero() || now.Sub(r.fill.since) < joins)
+	if r.fill.heard.IsZero() {
+		r.fill.heard = now
+	}
+	young := !r.wrote && now.Sub(r.fill.heard) < joins
 	heard := r.lww.NewestOf(p.Writer)
 	if p.Writer == (crdt.NodeID{}) { // which stands for writers that were dropped
 		heard = max(heard, r.slept)

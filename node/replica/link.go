@@ -120,6 +120,7 @@ func (r *Replica) SetPeers(peers []Peer, now time.Time) {
 	maps.DeleteFunc(r.links, func(_ crdt.NodeID, l *link) bool { return !r.wanted(l) && now.Sub(l.heard) > heardFor })
 	r.order = nil
 	r.forgetKeepers()
+	maps.DeleteFunc(r.fill.strangers, func(id crdt.NodeID, _ *frame) bool { return r.links[id] == nil })
 	r.fill.begin(now)
 	r.checkReady(now)
 }

@@ -196,7 +196,9 @@ func (r *Replica) confirm(l *link, f *frame, now time.Time) {
 // pulled answers a pull, and pulls in turn what the peer has beyond us.
 func (r *Replica) pulled(l *link, f *frame, now time.Time) []Message {
 	var out []Message
-	if a := r.answerTo(l, f); !a.empty() || f.flags&flagFill != 0 {
+	if r.fill.done && !l.ready && !r.knows(l.peer.ID) {
+		put(&r.fill.strangers, l.peer.ID, f)
+	} else if a := r.answerTo(l, f); !a.empty() || f.flags&flagFill != 0 {
 		out = append(out, r.message(l.peer.ID, a))
 	}
 	if f.flags&flagEcho == 0 && r.transfer.from != l && r.lacks(l, f, now) {

@@ -48,6 +48,10 @@ type Config struct {
 	BucketSpan func(crdt.RoomID) time.Duration // of waiting in summaries; nil: 60 s
 	Retention  crdt.Retention                  // the same on all nodes
 	Rand       *rand.Rand                      // picks the peers of pulls; required
+
+	// Knows reports whether the mesh knows of a node for good: it is on this node's disk that it does. Who joins
+	// is told what there is once it is known: see Strangers. Nil: all are known.
+	Knows func(crdt.NodeID) bool
 }
 
 // Message is one one-way message. A newer one with the same To and Slot may

@@ -162,7 +162,7 @@ func (s *spreading) keeper(p Peer) *keeper {
 // Spreads returns what members are to be told and asked now, and what others have asked of
 // this node's disk and can be answered.
 func (r *Replica) Spreads(now time.Time) []Message {
-	out := r.answers(nil)
+	out := r.answers(r.letIn(nil))
 	s := &r.spread
 	if now.Before(s.until) && r.lww.KnownOf(r.cfg.Self.Node) >= s.upTo {
 		out = r.appendTells(out, now)
@@ -249,8 +249,9 @@ func (r *Replica) answers(out []Message) []Message {
 	return out
 }
 
-// tookKept notes what a member has on its disk. It is believed about writers that are known
-// here: it could fill our memory with others.
+// tookKept notes what a member has on its disk. It is believed about itself and about writers that are known
+// here: it could fill our memory with others. What it has of their writes may be more than has come here: before anything is
+// forgotten that it knew of, all have to have that.
 func (r *Replica) tookKept(l *link, f *frame) {
 	p, ok := r.peers.Find(l.peer.ID)
 	if !ok || p.Boot != l.peer.Boot {
@@ -261,9 +262,13 @@ func (r *Replica) tookKept(l *link, f *frame) {
 		k.says, k.has, k.told = true, has, 0 // it has come on: what it lacks still goes to it at once
 	}
 	for writer, n := range f.haveKept {
-		if most := r.lww.NewestOf(writer); most > 0 {
-			put(&k.kept, writer, max(k.kept[writer], min(n, most)))
+		switch most := r.lww.NewestOf(writer); {
+		case writer == self:
+			n = min(n, most)
+		case most == 0 && writer != l.peer.ID:
+			continue
 		}
+		put(&k.kept, writer, max(k.kept[writer], n))
 	}
 }
 

@@ -4,8 +4,8 @@
 //
 // Each sequence follows from one number: two to seven nodes in one to three sites, up to thirty acts of operators, and
 // between them cuts of nodes and sites, in one direction too, crashes, disks that are lost, nodes that leave, nodes that
-// join with the configuration file of the others, clocks that are wrong at a start, and pauses in which deletions are
-// forgotten. Then all is healed. What is true is known from what operators did and were
+// join with the configuration file of the others, and may be cut off while they do, clocks that are wrong at a start, and pauses
+// in which deletions are forgotten. Then all is healed. What is true is known from what operators did and were
 // answered alone, and not from the nodes.
 //
 // Of two acts that ran at once either may win, for each field by itself. What only a node had whose disk was lost may be

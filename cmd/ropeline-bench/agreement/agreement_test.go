@@ -50,6 +50,23 @@ var cases = map[string][]Step{
 	"deletions are forgotten while a node is out of reach, and after it is back": {
 		{CutNode, 1, 0, 0, 0}, {DropLimit, 0, 0, 1, 2500 * time.Millisecond}, {Pause, 0, 0, 1, 0}, {Heal, 0, 0, 0, 0}, {Pause, 0, 0, 900, 0}, {Join, 0, 0, 0, 0},
 	},
+	"a node joins and is cut off before others hear of it, and deletions are forgotten": {
+		{MakeLimit, 0, 0, 1, 0},
+		{Join, 0, 1, 2, 2500 * time.Millisecond},
+		{CutNode, 11, 0, 0, 540 * time.Millisecond},
+		{DropLimit, 0, 1, 1, 2500 * time.Millisecond},
+		{Pause, 0, 0, 900, 0},
+		{Heal, 0, 0, 0, 0},
+	},
+	"a node joins, is cut off while it does, and starts again before it has heard all": {
+		{MakeLimit, 0, 0, 1, 0},
+		{Join, 0, 1, 2, 2500 * time.Millisecond},
+		{CutNode, 11, 0, 0, 440 * time.Millisecond},
+		{Restart, 11, 0, 1, 0},
+		{DropLimit, 0, 1, 1, 2500 * time.Millisecond},
+		{Pause, 0, 0, 900, 0},
+		{Heal, 0, 0, 0, 0},
+	},
 	"a node leaves with what it was just told": {{ChangeRoom, 1, 0, 8, 0}, {Leave, 1, 0, 0, 0}, {DropLimit, 0, 0, 1, 0}},
 	"the content of a rate limit is replaced, and its limit changed elsewhere": {
 		{ChangeLimit, 0, 0, 3, 0}, {ChangeLimit, 0, 0, 7, 2500 * time.Millisecond}, {ChangeLimit, 1, 0, 4, 20 * time.Millisecond},

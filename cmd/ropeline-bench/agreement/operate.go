@@ -62,10 +62,12 @@ func (w *world) act(m *machine, s Step) {
 // patience is how long an operator waits for nodes in reach.
 const patience = 2 * time.Second
 
+// answer notes who has an act on its disk, as the answer says: of the nodes that its own sees, and of those that it has to know
+// of though it does not see them now, all that are not named.
 func (w *world) answer(m *machine, d *deed, late []crdt.NodeID) {
 	d.answered, d.ended, d.holders = true, w.now, map[crdt.NodeID]bool{d.at: true}
 	for _, o := range w.nodes {
-		if l := m.links[o.ID]; l != nil && l.up && !slices.Contains(late, o.ID) {
+		if l := m.links[o.ID]; (l != nil && l.up || m.knows[o.ID]) && !slices.Contains(late, o.ID) {
 			d.holders[o.ID] = true
 		}
 	}

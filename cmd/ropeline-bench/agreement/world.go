@@ -19,10 +19,8 @@ const (
 	tick      = 100 * time.Millisecond
 	nearDelay = 3 * time.Millisecond
 	farDelay  = 40 * time.Millisecond
-	slowTick  = time.Second             // while nothing is done
-	goneSeen  = 1500 * time.Millisecond // after which membership tells that a node is down or cut off
-	backSeen  = 300 * time.Millisecond  // the same, that it is there
-	wellAhead = 100                     // ms by which the clocks of well nodes differ at most
+	slowTick  = 2 * time.Second // while nothing is done
+	wellAhead = 100             // ms by which the clocks of well nodes differ at most
 
 	agrees = 20 * time.Second // within which all nodes have to agree once all is healed
 	calm   = 2 * time.Second  // for which they have to
@@ -46,6 +44,7 @@ type world struct {
 	nodes  []*machine
 	away   map[string]bool // sites that are cut off
 	pauses bool            // nothing is done
+	healed bool            // and stays so
 	truth  truth
 	result Result
 	fault  Fault
@@ -68,6 +67,7 @@ type machine struct {
 	core    *node.Core // nil: it is down
 	disk    *durable.Memory
 	writing bool
+	opened  bool // it has been ready
 	cut     bool
 	mute    bool
 	deaf    bool
@@ -75,21 +75,18 @@ type machine struct {
 	ticked  time.Duration // the last time
 	ahead   time.Duration // its clock is
 	links   map[crdt.NodeID]*link
-}
-
-// link is how another node stands in the eyes of one.
-type link struct {
-	up, is bool // as was told, and the truth since
-	since  time.Duration
+	told    []replica.Peer // of those that are up
+	toldAt  time.Duration
+	knows   map[crdt.NodeID]bool // who must be known by what is on its disk
 }
 
 // wrong reports whether its clock is.
 func (m *machine) wrong() bool { return m.ahead.Abs() > wellAhead*time.Millisecond }
 
 // joins reports whether a node has not become of the mesh yet.
-func (m *machine) joins() bool {
-	return m.Boot == 0 || m.Boot == 1 && (m.core == nil || !m.core.Ready())
-}
+func (m *machine) joins() bool { return !m.opened }
+
+func (m *machine) ready() bool { return m.core != nil && m.core.Ready() }
 
 func (w *world) after(d time.Duration, do func()) {
 	at := w.now + d
@@ -173,7 +170,7 @@ func (w *world) renew(m *machine) {
 	w.born++
 	m.ID, m.Boot = crdt.NodeID{byte(w.rng.IntN(256)), byte(w.born)}, 0
 	m.disk, _ = durable.NewMemory(nil)
-	m.leaves = false
+	m.leaves, m.opened, m.knows = false, false, map[crdt.NodeID]bool{}
 	m.ahead = time.Duration(w.rng.IntN(2*wellAhead)-wellAhead) * time.Millisecond
 }
 
@@ -220,7 +217,7 @@ func (w *world) start(m *machine) {
 	})
 	if err == nil {
 		m.core, err = node.NewCore(node.CoreConfig{
-			Self: crdt.Incarnation{Node: m.ID, Boot: m.Boot}, Site: m.Site, Rooms: []room.Settings{fileRoom}, Limits: fileLimits(), LimitMemory: 1 << 16,
+			Self: crdt.Incarnation{Node: m.ID, Boot: m.Boot}, Site: m.Site, Key: slices.Clone(m.ID[:]), Rooms: []room.Settings{fileRoom}, Limits: fileLimits(),
 			OwnerKey: []byte("key of the mesh"), Rand: rand.New(rand.NewPCG(uint64(m.ID[1]), m.Boot)),
 			Entropy: rand.NewChaCha8([32]byte{m.ID[1], byte(m.Boot)}), Stored: stored, Catalog: w.cataloging(m), Found: m.ID[1] == 1,
 		})
@@ -230,7 +227,7 @@ func (w *world) start(m *machine) {
 		return
 	}
 	w.note("node %d of site %s starts, for the %d. time, as %.8s, with its clock %v ahead", m.no, m.Site, m.Boot, m.ID, m.ahead)
-	m.writing, m.started, m.links = false, w.now, map[crdt.NodeID]*link{}
+	m.writing, m.started, m.links, m.told, m.toldAt = false, w.now, map[crdt.NodeID]*link{}, nil, -time.Second
 	core := m.core
 	w.every(tick, time.Duration(m.no)*tick/mostNodes, func() bool {
 		if m.core == core && !(w.pauses && w.now < m.ticked+slowTick) {
@@ -244,6 +241,10 @@ func (w *world) tick(m *machine) {
 	m.ticked = w.now
 	w.tellMembers(m)
 	w.post(m, m.core.Tick(w.time(m)))
+	if !m.opened && m.core.Ready() {
+		m.opened = true
+		w.note("node %d is ready", m.no)
+	}
 	switch {
 	case m.core.Left():
 		w.note("node %d has left", m.no)
@@ -271,14 +272,14 @@ func (w *world) cataloging(m *machine) *node.Cataloging {
 	}}
 }
 
-// startIn starts a node after some time; one that is new once it finds others.
+// startIn starts a node after some time; one that is new once it is in reach of others.
 func (w *world) startIn(d time.Duration, m *machine) {
 	id := m.ID
 	w.every(200*time.Millisecond, d, func() bool {
 		if m.core != nil || m.ID != id {
 			return false
 		}
-		if m.Boot == 0 && !slices.ContainsFunc(w.nodes, func(o *machine) bool { return o != m && o.core != nil && o.core.Ready() && !o.wrong() }) {
+		if m.joins() && !slices.ContainsFunc(w.nodes, func(o *machine) bool { return o != m && o.ready() && !o.wrong() && w.hears(m, o) && w.hears(o, m) }) {
 			return true
 		}
 		w.start(m)
@@ -288,50 +289,6 @@ func (w *world) startIn(d time.Duration, m *machine) {
 
 // stop ends a node as a crash does.
 func (w *world) stop(m *machine) { m.core = nil }
-
-// hears reports whether a node hears what another one says. Who joins is let do so.
-func (w *world) hears(m, from *machine) bool {
-	if m.joins() || from.joins() {
-		return true
-	}
-	return !m.cut && !from.cut && !m.deaf && !from.mute && (m.Site == from.Site || !w.away[m.Site] && !w.away[from.Site])
-}
-
-func (w *world) tellMembers(m *machine) {
-	var peers []replica.Peer
-	for _, o := range w.nodes {
-		if o == m || o.Boot == 0 {
-			continue
-		}
-		l, is := m.links[o.ID], o.core != nil && w.hears(m, o)
-		if l == nil {
-			l = &link{}
-			m.links[o.ID] = l
-		}
-		if l.is != is {
-			l.is, l.since = is, w.now
-		}
-		after := goneSeen
-		if l.is {
-			after = backSeen
-		}
-		if w.now >= l.since+after || w.now < m.started+backSeen {
-			l.up = l.is
-		}
-		if l.up {
-			peer := o.Peer
-			peer.Ready = o.core != nil && o.core.Ready()
-			peers = append(peers, peer)
-		}
-	}
-	if w.now >= m.started+backSeen {
-		if len(peers) > 0 { // a node alone has no clock to compare its own with
-			m.core.SetClock(!m.wrong(), m.ahead, w.time(m))
-		}
-		slices.SortFunc(peers, func(a, b replica.Peer) int { return a.ID.Compare(b.ID) })
-		m.core.SetPeers(peers, w.time(m))
-	}
-}
 
 // post sends what a node says, and has its disk write what it wants kept.
 func (w *world) post(m *machine, out []node.Message) {
@@ -402,7 +359,9 @@ func (w *world) step(s Step) {
 		w.restart(m, m.ahead, s)
 	case Join:
 		if len(w.nodes) < mostNodes {
-			w.startIn(0, w.add(string(rune('a'+s.Value%3))))
+			m = w.add(string(rune('a' + s.Value%3)))
+			w.startIn(0, m)
+			w.cutSoon(m, s)
 		}
 	case Wipe:
 		w.wipe(m, s)
@@ -412,7 +371,7 @@ func (w *world) step(s Step) {
 		w.leave(m)
 	case Pause:
 		w.pauses = true
-		w.run(12*time.Minute + time.Duration(s.Value)*time.Second)
+		w.run(12*time.Minute + time.Duration(s.Value)*time.Second/4) // in which deletions are forgotten, or nearly
 		w.pauses = false
 	case WrongTime:
 		w.restart(m, []time.Duration{10 * time.Second, 10 * time.Minute, 12 * time.Hour, -time.Minute}[s.Value%4], s)
@@ -425,15 +384,8 @@ func (w *world) step(s Step) {
 	w.note("%s: node %d", s.Do, m.no)
 }
 
-func (w *world) together() {
-	clear(w.away)
-	for _, m := range w.nodes {
-		m.cut, m.mute, m.deaf = false, false, false
-	}
-}
-
 func (w *world) restart(m *machine, ahead time.Duration, s Step) {
-	if m.joins() {
+	if m.Boot == 0 {
 		return
 	}
 	w.stop(m)
@@ -448,6 +400,7 @@ func (w *world) wipe(m *machine, s Step) {
 	}
 	w.truth.lost[m.ID] = true
 	w.begins(m, time.Duration(s.Value*3)*time.Millisecond)
+	w.cutSoon(m, s)
 }
 
 // leave has a node leave. It does so once another one takes over.
@@ -478,6 +431,7 @@ func (w *world) bury(m *machine) {
 // heal has all be well.
 func (w *world) heal() {
 	w.note("all is healed")
+	w.healed = true
 	w.together()
 	for _, m := range w.nodes {
 		switch {
