@@ -231,7 +231,7 @@ schedules: ropeline-bench ## SCHEDULES random schedules of trouble, in all of wh
 SEQUENCES ?= 100000
 .PHONY: agreement
 agreement: ropeline-bench #+ SEQUENCES random sequences of operators' acts and trouble (100000, about an hour), after each of which all nodes must agree on what was answered
-	./ropeline-bench agreement -n $(SEQUENCES)
+	GOGC=400 ./ropeline-bench agreement -n $(SEQUENCES)
 
 .PHONY: stories
 stories: ropeline-bench #+ each story of who mints next, 1,000 times, in all of which the limit must hold (about 10 minutes)
