@@ -124,6 +124,8 @@ func (r *Room) outdated(w *view, now time.Time) bool {
 // stale reports whether a room's view has to be built anew.
 func (r *Room) stale(now time.Time) bool {
 	viewed := r.viewed.time()
-	return r.news || now.Sub(viewed) >= r.every() || now.Before(viewed) ||
-		r.until != 0 && !now.Before(r.until.time())
+	return r.news || r.dated || now.Sub(viewed) >= r.every() || now.Before(viewed) || r.eventOver(now)
 }
+
+// eventOver reports whether an event has made an end of a room's view.
+func (r *Room) eventOver(now time.Time) bool { return r.until != 0 && !now.Before(r.until.time()) }

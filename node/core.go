@@ -296,8 +296,12 @@ func (c *Core) know(peers replica.Members) {
 	}
 	c.sites.set(c.sizes)
 	for _, r := range c.order {
-		if r.counters.Load() != nil {
-			r.hasNews() // another may have to be asked
+		switch k := r.counters.Load(); {
+		case k == nil:
+		case k.lost():
+			r.hasNews()
+		default:
+			r.isDue() // another may be the better choice
 		}
 	}
 }
@@ -331,11 +335,7 @@ func (c *Core) Tick(now time.Time) []Message {
 	out = append(out, c.sendEndings(now)...)
 	out = append(out, c.sendQuestions(now, true)...)
 	c.notePause(now)
-	for _, r := range c.up() {
-		if r.stale(now) {
-			r.look(now)
-		}
-	}
+	c.lookAtRooms(now)
 	c.tickPast(now)
 	out = append(out, c.sendRedeems(now, true)...)
 	out = append(out, c.tickCounters(now)...)

@@ -390,7 +390,7 @@ func TestMembersWithoutNewsChangeNothing(t *testing.T) {
 		t.Error("the same members are news")
 	}
 	w.kill(w.nodes[1])
-	if !r.news {
+	if !r.stale(w.now) {
 		t.Error("that a node died is no news")
 	}
 }

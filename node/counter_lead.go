@@ -160,6 +160,13 @@ func (k *counters) stepDown(first crdt.NodeID, now time.Time) crdt.NodeID {
 	return next.ID
 }
 
+// lost reports whether the counter of the site is out of sight.
+func (k *counters) lost() bool {
+	is := k.loop.ask[ticket.SiteCounter]
+	_, there := slices.BinarySearchFunc(k.room.core.nodes, is, compareNodes)
+	return !there
+}
+
 // anywhereSite returns the site whose counter is that of the places of no site: one of those
 // that take part, also if it is out of reach. Were it another one then on each side of a cut,
 // each would hand out the same places. Who cannot reach it has none of them.

@@ -274,11 +274,11 @@ func (r *Room) bookLine(changes []room.Change, now time.Time) {
 
 // look builds the view from which requests decide.
 func (r *Room) look(now time.Time) {
-	if r.news || now.Sub(r.viewed.time()) < r.every() {
+	if r.news || r.dated || now.Sub(r.viewed.time()) < r.every() {
 		r.stirred = briefOf(now)
 	}
 	r.wake()
-	r.viewed, r.news = briefOf(now), false
+	r.viewed, r.news, r.dated, r.passed = briefOf(now), false, false, 0
 	var upTo [classes]int64
 	pending := int64(0)
 	for c := range classes {

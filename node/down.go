@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -56,7 +57,9 @@ type DownRoom struct {
 
 // downs is what the loop keeps of nodes that are down. The zero value is ready.
 type downs struct {
-	looked time.Time
+	looked time.Time     // when the last round began
+	next   []crdt.NodeID // those of the round that are not looked at yet
+	found  []Down        // the others, as far as they matter
 	known  map[crdt.NodeID]*downNode
 
 	reading uint64 // of the facts that behind is of
@@ -78,32 +81,64 @@ func (n *Node) Down() []Down {
 	return nil
 }
 
+// downRooms is at how many rooms of nodes that are down a tick looks, but at one node at least.
+const downRooms = 1000
+
 // noteDown looks who is down, now and then, and has this node's name be known.
 func (c *Core) noteDown(now time.Time) {
-	if !c.open.Load() || now.Sub(c.downs.looked) < downEvery && !now.Before(c.downs.looked) {
+	if !c.open.Load() {
+		return
+	}
+	if len(c.downs.next) > 0 {
+		c.lookAtDown(downRooms, now)
+		return
+	}
+	if now.Sub(c.downs.looked) < downEvery && !now.Before(c.downs.looked) {
 		return
 	}
 	_, rights := c.facts.sites[c.self.Node]
 	if c.name != "" && rights && c.facts.names[c.self.Node] != c.name {
 		c.setFact(nodeKey(factName, c.self.Node), []byte(c.name), now)
 	}
-	c.lookForDown(now)
+	c.beginDown(now)
+	c.lookAtDown(downRooms, now)
 }
 
 // lookForDown notes who is down now.
 func (c *Core) lookForDown(now time.Time) {
-	c.downs.looked = now
+	c.beginDown(now)
+	c.lookAtDown(math.MaxInt, now)
+}
+
+// beginDown begins a round of looking at nodes that are down.
+func (c *Core) beginDown(now time.Time) {
 	met := now.Sub(c.openedAt) >= downAfter
-	all := []Down{}
-	for _, id := range c.missing() {
-		if _, declared := c.facts.dead[id]; !met && !declared {
+	d := &c.downs
+	d.looked, d.found = now, []Down{}
+	d.next = slices.DeleteFunc(c.missing(), func(id crdt.NodeID) bool {
+		_, declared := c.facts.dead[id]
+		return !met && !declared
+	})
+}
+
+// lookAtDown looks at the next nodes of the round, and shows what was found with the last of them.
+func (c *Core) lookAtDown(rooms int, now time.Time) {
+	d := &c.downs
+	for ; len(d.next) > 0 && rooms > 0; rooms -= len(c.order) {
+		id := d.next[0]
+		d.next = d.next[1:]
+		if _, back := c.peers.Find(id); back {
 			continue
 		}
-		if d, ok := c.downNode(id, now); ok {
-			all = append(all, d)
+		if is, ok := c.downNode(id, now); ok {
+			d.found = append(d.found, is)
 		}
 	}
-	c.shownDown.Store(&all)
+	if len(d.next) == 0 {
+		found := d.found
+		c.shownDown.Store(&found)
+		d.next, d.found = nil, nil
+	}
 }
 
 // missing returns, in order, the nodes that came, or may own rights, and are no members: those that have not

@@ -37,6 +37,7 @@ type supply struct {
 	moved   brief         // when the mover was last asked
 	looked  brief         // as of when idle is
 	lenders brief         // when the stock last heard who may lend
+	passed  uint8         // how often another room had its turn since the mover was asked
 	idle    ticket.Amount // what other nodes seem to have free, as of the last look
 	taken   int64         // of that, what was drawn from the stock since
 	*demand

@@ -378,16 +378,33 @@ func (r *Room) tickRights(now time.Time) []Message {
 		return out
 	}
 	k.loop.accounts.Close(now)
-	if moved := k.loop.supply.moved.time(); now.Sub(moved) >= r.movesEvery() || now.Before(moved) {
-		out = append(out, k.move(0, now)...)
-	}
-	// By a time of its own: while visitors wait, the mover is asked all the time.
-	if lent := k.loop.supply.lenders.time(); now.Sub(lent) >= r.movesEvery() || now.Before(lent) {
-		k.loop.supply.lenders = briefOf(now)
-		k.setLenders(now)
-	}
+	out = append(out, k.moveInTurn(now)...)
 	out = append(out, k.sendLoans(now)...)
 	return append(out, k.sendCancels(now)...)
+}
+
+// moveInTurn has the mover look, and the stock hear who may lend, now and then.
+func (k *counters) moveInTurn(now time.Time) (out []Message) {
+	s, every := k.loop.supply, k.room.movesEvery()
+	due := func(last time.Time) bool { return now.Sub(last) >= every || now.Before(last) }
+	// The second by a time of its own: while visitors wait, the mover is asked all the time.
+	moves, hears := due(s.moved.time()), due(s.lenders.time())
+	if !moves && !hears {
+		return nil
+	}
+	if t := &k.room.core.naps.turns; !t.take(&t.movers, s.passed) {
+		s.passed++
+		return nil
+	}
+	s.passed = 0
+	if moves {
+		out = k.move(0, now)
+	}
+	if hears {
+		s.lenders = briefOf(now)
+		k.setLenders(now)
+	}
+	return out
 }
 
 // setLenders says who may lend to this node. One that leads no longer has to know

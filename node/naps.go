@@ -22,6 +22,27 @@ type naps struct {
 	last  brief   // when rouse was last called
 	next  brief   // before then nobody has slept enough; zero: not known
 	never bool    // for tests: nobody sleeps
+	turns turns
+}
+
+// turns is how many rooms may still have in this tick what is due with time alone. Whatever concerns all rooms
+// at once, as members who come and go do, has all of thousands be due at once, and from then on time after time: some of
+// them are passed over, and their turn is with one of the next ticks.
+type turns struct {
+	views, movers int
+}
+
+const (
+	// turnsAtLeast is for how many rooms there is no need to take turns.
+	turnsAtLeast = 100
+	// turnsWithin is with how many ticks each room has its turn.
+	turnsWithin = 4
+)
+
+// take reports whether a room has its turn, which has been passed over so many times.
+func (t *turns) take(left *int, passed uint8) bool {
+	*left--
+	return *left >= 0 || passed >= turnsWithin
 }
 
 // wake has the loop look at a room from now on.
@@ -29,6 +50,10 @@ func (r *Room) wake() {
 	if r.still {
 		r.news = true // its view may be old
 	}
+	r.getUp()
+}
+
+func (r *Room) getUp() {
 	if r.nap != 0 {
 		r.nap = 0
 		r.core.naps.woken = append(r.core.naps.woken, r)
@@ -39,6 +64,27 @@ func (r *Room) wake() {
 func (r *Room) hasNews() {
 	r.news = true
 	r.wake()
+}
+
+// isDue has the view of a room be built again with its next turn.
+func (r *Room) isDue() {
+	r.dated = true
+	r.getUp()
+}
+
+// lookAtRooms builds the views that are not fresh any more. Those of rooms that have news do not wait.
+func (c *Core) lookAtRooms(now time.Time) {
+	n := max(turnsAtLeast, len(c.order)/turnsWithin)
+	c.naps.turns = turns{views: n, movers: n}
+	for _, r := range c.up() {
+		switch {
+		case !r.stale(now):
+		case !r.news && !r.eventOver(now) && !c.naps.turns.take(&c.naps.turns.views, r.passed):
+			r.passed++
+		default:
+			r.look(now)
+		}
+	}
 }
 
 // roused returns a room that something has come for; nil: there is none.
@@ -91,7 +137,7 @@ func (c *Core) rouse(now time.Time) {
 	}
 	n.awake, n.woken, n.last, n.next = n.awake[:0], n.woken[:0], at, math.MaxInt64
 	for _, r := range c.order {
-		if r.news || at >= r.nap || at < r.viewed {
+		if r.news || r.dated || at >= r.nap || at < r.viewed {
 			r.nap = 0
 			n.awake = append(n.awake, r)
 		} else {
@@ -149,7 +195,7 @@ func (r *Room) notLaterThan(at brief) {
 // quiet reports whether nothing in a room goes on by itself: nobody is in it, and nobody
 // is on the way in or out.
 func (r *Room) quiet(now time.Time) bool {
-	if r.news || !r.idle || r.busy || r.came > 0 ||
+	if r.news || r.dated || !r.idle || r.busy || r.came > 0 ||
 		r.keepsRights() && r.lasts != r.saidLasts || r.escrow() && !r.told || r.line.Len() > 0 || r.renewals.Len() > 0 || r.endings.Len() > 0 || len(r.stranded) > 0 {
 		return false
 	}

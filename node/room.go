@@ -47,17 +47,19 @@ type Room struct {
 	minting    minting       // as the facts had it when they were last read
 
 	// Owned by the loop. What is small stands together: there may be thousands of rooms.
-	told      bool // the loop has heeded configured
-	again     bool // is made in place of one that was retired
-	cataloged bool // its settings are the catalog's, and no others
-	touched   bool // rights may have something to write
-	gone      bool // it is kept no longer, and writes nothing more
-	starved   bool // sessions whose anchor is out of reach wait for a place
-	news      bool // counts have changed since the view was built
-	busy      bool // the last tick had something to send
-	idle      bool // see every
-	still     bool // the same: nobody is in it, and nothing has happened in it lately
-	heldBack  bool // holdBack has been called
+	told      bool  // the loop has heeded configured
+	again     bool  // is made in place of one that was retired
+	cataloged bool  // its settings are the catalog's, and no others
+	touched   bool  // rights may have something to write
+	gone      bool  // it is kept no longer, and writes nothing more
+	starved   bool  // sessions whose anchor is out of reach wait for a place
+	news      bool  // counts have changed since the view was built
+	dated     bool  // the same for another reason, which can wait for the room's turn
+	busy      bool  // the last tick had something to send
+	idle      bool  // see every
+	still     bool  // the same: nobody is in it, and nothing has happened in it lately
+	heldBack  bool  // holdBack has been called
+	passed    uint8 // how often somebody else had its turn since the view was built
 
 	held      ticket.Amount  // as this node's row tells
 	spent     uint64         // rate rights, as this node's row tells
