@@ -260,7 +260,7 @@ func TestAVisitTellsOfTheSession(t *testing.T) {
 // come late.
 func TestAClaimEndsByItsOwnNumber(t *testing.T) {
 	var all stripes
-	all.init()
+	all.init(func() {})
 	k := visitKey{roomID, VisitorID{1}}
 	s := all.ofVisitor(k.visitor)
 	self, other := crdt.NodeID{1}, crdt.NodeID{2}

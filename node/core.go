@@ -170,7 +170,7 @@ func NewCore(cfg CoreConfig) (*Core, error) {
 	c.SetMesh(cfg.Mesh)
 	c.places = placeKey(cfg.OwnerKey)
 	c.limiter = newLimiter(cfg.LimitMemory, cfg.Self, cfg.Site, cfg.OwnerKey)
-	c.stripes.init()
+	c.stripes.init(c.pendings.hurry)
 	c.lastAsk = noLeaders
 	if cfg.Key != nil {
 		c.start = newStarting(cfg.Key, cfg.Self, c.newVisitor())

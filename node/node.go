@@ -311,7 +311,8 @@ func (n *Node) restore() {
 }
 
 func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile) error {
-	ticker := time.Tick(tickInterval)
+	pace := newPacer()
+	defer pace.Stop()
 	started := n.Now()
 	var members, persist time.Time // when each was done, and is due
 	await, awaiting := awaiting{site: n.cfg.Site, patience: n.patience(), since: started}, true
@@ -319,6 +320,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 	defer n.moved.Store(0)
 	for {
 		n.moved.Store(n.Now().UnixNano())
+		pace.woken(n.core)
 		refresh := false
 		select {
 		case <-ctx.Done():
@@ -343,7 +345,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			continue
 		case <-n.changed:
 			refresh = true
-		case <-ticker:
+		case <-pace.C:
 		}
 		now := n.Now()
 		if refresh || awaiting || now.Sub(members) >= memberInterval {
@@ -398,6 +400,7 @@ func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile
 			n.sayUnkept(saver.step(n.core.replica, now))
 			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))
 		}
+		pace.ticked(n.core, n.serves.Load())
 	}
 }
 

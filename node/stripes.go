@@ -24,6 +24,8 @@ type stripes struct {
 	// most nodes find nothing. A bit is set after the note was left, so that
 	// whoever takes the bit away finds the note.
 	dirty atomic.Uint64
+	rests atomic.Bool // the loop does, until a bit is set; see Core.Rests
+	wake  func()      // the loop
 	all   [stripeCount]stripe
 }
 
@@ -44,15 +46,16 @@ type stripe struct {
 	applying map[visitKey]*pending  // the first request with a waiting pass that wants a ticket
 
 	// Immutable.
-	dirty *atomic.Uint64
-	bit   uint64
+	of  *stripes
+	bit uint64
 
 	_ [16]byte // keeps neighbours' locks apart
 }
 
-func (s *stripes) init() {
+func (s *stripes) init(wake func()) {
+	s.wake = wake
 	for i := range s.all {
-		s.all[i].dirty, s.all[i].bit = &s.dirty, 1<<i
+		s.all[i].of, s.all[i].bit = s, 1<<i
 	}
 }
 
@@ -143,8 +146,11 @@ func (s *stripes) ofVisitor(id VisitorID) *stripe {
 // mark says that there is something to collect. Most requests find the bit set,
 // and leave the line of memory that it is in to others.
 func (s *stripe) mark() {
-	if s.dirty.Load()&s.bit == 0 {
-		s.dirty.Or(s.bit)
+	if s.of.dirty.Load()&s.bit == 0 {
+		s.of.dirty.Or(s.bit)
+		if s.of.rests.CompareAndSwap(true, false) {
+			s.of.wake()
+		}
 	}
 }
 

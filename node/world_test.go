@@ -32,6 +32,7 @@ type world struct {
 	limits   []limit.Rule // of the configuration of each node
 	remember bool         // nodes keep a history
 	restless bool         // rooms never sleep
+	rests    bool         // nodes tick as seldom as they may
 	keys     bool         // data directories have keys
 	clocks   bool         // nodes compare theirs, and refuse what is of a time to come
 
@@ -195,6 +196,11 @@ func (w *world) run(d time.Duration) {
 			if m.core != nil && !m.stopped && !w.now.Before(m.next) {
 				m.next = w.now.Add(tickInterval)
 				w.post(m, m.core.Tick(w.at(m)))
+				if w.rests && m.core.Rests() {
+					m.next = w.now.Add(restInterval)
+				}
+			} else if soon := w.now.Add(tickInterval); m.core != nil && w.rests && m.next.After(soon) && !m.core.idle() {
+				m.next = soon
 			} else if m.core != nil && !m.stopped && m.disk.batch != nil {
 				w.post(m, nil)
 			}
