@@ -101,22 +101,9 @@ type inbound struct {
 	payload []byte
 }
 
-const (
-	tickInterval    = 50 * time.Millisecond
-	memberInterval  = time.Second // events are hints; the list is the truth
-	persistInterval = time.Second
-	persistShare    = 20 // the loop spends at most one part in so many on writing its state down
-
-	// inboxSize holds a second's worth of messages from a large site. What does
-	// not fit is dropped: everything is sent again or repaired.
-	inboxSize = 4096
-
-	// furnishPatience is how long a node that has the state of its site keeps
-	// visitors out because that has no rights yet. Those of a new mesh take a moment
-	// to be written and to get there, on a busy machine or a slow disk seconds, and
-	// whoever came in it would have to queue.
-	furnishPatience = 5 * time.Second
-)
+// inboxSize holds a second's worth of messages from a large site. What does
+// not fit is dropped: everything is sent again or repaired.
+const inboxSize = 4096
 
 // New returns a node that Run starts. It opens the store in cfg.Data, which Run
 // closes.
@@ -283,7 +270,7 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	}
 	err := n.join(ctx)
 	if err == nil && ctx.Err() == nil {
-		err = n.loop(ctx, mesh, saver, past)
+		err = newLoop(n, mesh, saver, past).run(ctx)
 	}
 	stopBoot()
 	close(n.ended)
@@ -307,143 +294,6 @@ func (n *Node) restore() {
 	}
 	if err != nil {
 		n.log.Warn("counts of the last start are lost; sessions and places in passes stay valid", "error", err)
-	}
-}
-
-func (n *Node) loop(ctx context.Context, mesh Mesh, saver *saver, past *pastFile) error {
-	pace := newPacer()
-	defer pace.Stop()
-	started := n.Now()
-	var members, persist time.Time // when each was done, and is due
-	await, awaiting := awaiting{site: n.cfg.Site, patience: n.patience(), since: started}, true
-	var opened, conflict time.Time
-	defer n.moved.Store(0)
-	for {
-		n.moved.Store(n.Now().UnixNano())
-		pace.woken(n.core)
-		refresh := false
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-n.bootEnds():
-			return err
-		case in := <-n.inbox:
-			n.receive(mesh, in)
-			continue
-		case <-n.core.Wake():
-			now := n.Now()
-			n.send(mesh, n.core.Flush(now))
-			n.journal.step(n.core, now)
-			continue
-		case o := <-n.journal.outcomes:
-			n.send(mesh, n.journal.settle(n.core, o, n.Now()))
-			continue
-		case o := <-n.orders:
-			now := n.Now()
-			o.done <- o.do(n.core, now)
-			n.journal.step(n.core, now)
-			continue
-		case <-n.changed:
-			refresh = true
-		case <-pace.C:
-		}
-		now := n.Now()
-		if refresh || awaiting || now.Sub(members) >= memberInterval {
-			members = now
-			all := slices.DeleteFunc(mesh.Members(), func(p transport.Peer) bool { return p.Pending })
-			if awaiting = awaiting && await.on(all, mesh, now); awaiting {
-				n.noteUnfit(now.Sub(started))
-				continue // to be told of nobody is to have nobody to ask
-			}
-			n.meet(all, now)
-			n.lookForNamed(all, now)
-			n.compareClocks(mesh, all, now)
-			n.sayRefusals(now)
-		}
-		if err := n.core.Conflict(); err != nil {
-			if conflict.IsZero() {
-				conflict = now
-				if err := n.cfg.Data.Refuse(err); err != nil { // at once: requests under way may keep the process for long
-					return err
-				}
-			}
-			if !errors.Is(err, ErrDeclaredDead) || now.Sub(conflict) >= toldFor {
-				return err
-			}
-			n.send(mesh, n.core.lastWords(now)) // whoever starts here next does not know what operators have set at this node
-			n.journal.step(n.core, now)
-			continue
-		}
-		n.send(mesh, n.core.Tick(now))
-		n.send(mesh, n.journal.overdue(n.core, now))
-		n.journal.step(n.core, now)
-		if opened.IsZero() {
-			n.noteUnfit(now.Sub(started))
-		}
-		if opened.IsZero() && n.core.Ready() {
-			opened = now
-			mesh.SetReady(true)
-			if k := n.core.catalog; k != nil && len(k.left) > 0 {
-				n.log.Warn("rooms are not in this node's file any more, and go on: they are the mesh's", "rooms", k.left)
-			}
-		}
-		if !opened.IsZero() && now.Sub(opened) >= minterPatience {
-			n.warnOfMinter(now)
-		}
-		if !n.serves.Load() && !n.GoesOnLeaving() && n.bootstrapped() && !opened.IsZero() && (n.core.Furnished(now) || now.Sub(opened) >= furnishPatience) && n.hasLimits(now.Sub(opened)) {
-			n.serves.Store(true)
-			n.log.Info("ready", "peers", len(n.core.peers), "after", now.Sub(started).Round(time.Millisecond))
-		}
-		n.watchFacts()
-		past.keep(n.core.TakeHistory())
-		if !now.Before(persist) {
-			n.sayUnkept(saver.step(n.core.replica, now))
-			persist = now.Add(max(persistInterval, persistShare*n.Now().Sub(now)))
-		}
-		pace.ticked(n.core, n.serves.Load())
-	}
-}
-
-// limitsPatience is how long a node that starts waits to be told what others have counted for rate limits.
-const limitsPatience = 3 * time.Second
-
-// hasLimits reports whether this node may count for rate limits, after so long: others have told what they know.
-func (n *Node) hasLimits(after time.Duration) bool {
-	from := n.core.awaitsLimits()
-	if len(from) > 0 && after >= limitsPatience {
-		n.log.Warn("this node begins without all that others have counted for rate limits: up to a limit may pass once more", "from", from)
-		return true
-	}
-	return len(from) == 0
-}
-
-// factsNear is the part of the facts there is room for from which on the log warns.
-const factsNear = 0.75
-
-// compareClocks finds out whether this node's clock is right.
-func (n *Node) compareClocks(mesh Mesh, members []transport.Peer, now time.Time) {
-	is, looked := n.watch.look(mesh, members, n.serves.Load(), now, n.log)
-	if !looked {
-		return
-	}
-	if !is.right {
-		n.clockOff.Store(&clockOff{is})
-	} else {
-		n.clockOff.Store(nil)
-	}
-	n.send(mesh, n.core.SetClock(is.right, is.ahead, now))
-}
-
-// watchFacts says, once each, that facts are many and that some had no room.
-func (n *Node) watchFacts() {
-	known, refused := n.core.factsKnown.Load(), n.core.factsFull.Load()
-	if !n.factsMany && float64(known) >= factsNear*crdt.MaxKeys {
-		n.factsMany = true
-		n.log.Warn("this mesh knows nearly as many facts of rooms and nodes as there is room for, and they stay: see how many rooms and nodes a mesh may have", "facts", known, "most", crdt.MaxKeys)
-	}
-	if !n.factsLost && refused > 0 {
-		n.factsLost = true
-		n.log.Error("there is no room for what this node has to tell of its rooms: rooms that are new get no rights, and those of nodes that go may be lost; the limits hold", "facts", known, "most", crdt.MaxFacts)
 	}
 }
 
