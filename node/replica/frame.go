@@ -49,8 +49,8 @@ const (
 )
 
 // frame is one message. In a push the digests acknowledge and name only what
-// was received lately; in a pull they are complete. Its encoding is three bytes, two numbers
-// and then eight parts, each behind its length.
+// was received lately; in a pull they are complete. Its encoding is four bytes, of which the last has a bit for each
+// of the eight parts that says something, two numbers, and those parts, each behind its length.
 type frame struct {
 	kind  frameType
 	flags byte
@@ -94,8 +94,7 @@ func (f *frame) empty() bool {
 	return len(f.haveRows)+len(f.haveSums)+len(f.haveLWW)+len(f.haveKept) == 0 && f.rows.Empty() && f.sums.Empty() && f.lww.Empty()
 }
 
-// encode panics when a part does not encode: all parts are our own. A part that says
-// nothing takes one byte.
+// encode panics when a part does not encode: all parts are our own.
 func (f *frame) encode() []byte {
 	all := &f.encoded
 	encode(&all[0], len(f.haveRows) == 0, f.haveRows.AppendBinary)
@@ -106,14 +105,18 @@ func (f *frame) encode() []byte {
 	encode(&all[rowsPart], f.rows.Empty(), f.rows.AppendBinary)
 	encode(&all[sumsPart], f.sums.Empty(), f.sums.AppendBinary)
 	encode(&all[7], f.lww.Empty(), f.lww.AppendBinary)
-	size := 3 + 2*binary.MaxVarintLen64
-	for _, body := range all {
-		size += binary.MaxVarintLen32 + len(body)
+	size, says := overhead, byte(0)
+	for i, body := range all {
+		if size += len(body); len(body) > 0 {
+			says |= 1 << i
+		}
 	}
-	dst := append(make([]byte, 0, size), frameVersion, byte(f.kind), f.flags)
+	dst := append(make([]byte, 0, size), frameVersion, byte(f.kind), f.flags, says)
 	dst = binary.AppendUvarint(binary.AppendUvarint(dst, f.to), f.round)
 	for _, body := range all {
-		dst = appendPart(dst, body)
+		if len(body) > 0 {
+			dst = appendPart(dst, body)
+		}
 	}
 	return dst
 }
@@ -144,17 +147,17 @@ func cutPart(b []byte) (body, rest []byte, err error) {
 
 // decodeFrame reads what encode wrote, or finds nothing at all.
 func decodeFrame(data []byte, limit int) (*frame, error) {
-	if len(data) < 3 || len(data) > limit {
-		return nil, fmt.Errorf("%d bytes, want 3 to %d: %w", len(data), limit, errFrame)
+	if len(data) < 4 || len(data) > limit {
+		return nil, fmt.Errorf("%d bytes, want 4 to %d: %w", len(data), limit, errFrame)
 	}
 	if data[0] != frameVersion {
 		return nil, fmt.Errorf("version %d, want %d: %w", data[0], frameVersion, errFrame)
 	}
-	f := &frame{kind: frameType(data[1]), flags: data[2]}
+	f, says := &frame{kind: frameType(data[1]), flags: data[2]}, data[3]
 	if f.kind < push || f.kind > kept {
 		return nil, fmt.Errorf("%v: %w", f.kind, errFrame)
 	}
-	rest := data[3:]
+	rest := data[4:]
 	for _, number := range []*uint64{&f.to, &f.round} {
 		n, used := binary.Uvarint(rest)
 		if used <= 0 {
@@ -162,7 +165,7 @@ func decodeFrame(data []byte, limit int) (*frame, error) {
 		}
 		*number, rest = n, rest[used:]
 	}
-	for _, decode := range []func([]byte) error{
+	for i, decode := range []func([]byte) error{
 		func(b []byte) (err error) { f.haveRows, err = crdt.DecodeRowDigest(b); return err },
 		func(b []byte) (err error) { f.haveSums, err = crdt.DecodeSummaryDigest(b); return err },
 		func(b []byte) (err error) { f.haveLWW, err = crdt.DecodeLWWDigest(b); return err },
@@ -172,13 +175,13 @@ func decodeFrame(data []byte, limit int) (*frame, error) {
 		func(b []byte) (err error) { f.sums, err = crdt.DecodeSummaryDelta(b); return err },
 		func(b []byte) (err error) { f.lww, err = crdt.DecodeLWWDelta(b); return err },
 	} {
+		if says&(1<<i) == 0 {
+			continue
+		}
 		var body []byte
 		var err error
 		if body, rest, err = cutPart(rest); err != nil {
 			return nil, err
-		}
-		if len(body) == 0 {
-			continue
 		}
 		if err := decode(body); err != nil {
 			return nil, fmt.Errorf("%v: %w", f.kind, err)

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"math"
 	"slices"
@@ -14,7 +15,7 @@ const (
 	// minMessage is the smallest limit that leaves room for any one change.
 	minMessage = crdt.MaxValue + 16<<10
 	// overhead is what a frame takes besides its deltas and digests.
-	overhead = 3 + 2*10 + 8*5
+	overhead = 4 + 2*binary.MaxVarintLen64 + 8*binary.MaxVarintLen32
 	// skip in a digest asks not to be sent a row: it is our own, or its owner
 	// speaks for itself.
 	skip = 1 << 62
