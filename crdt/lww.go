@@ -7,6 +7,8 @@ import (
 	"iter"
 	"maps"
 	"slices"
+
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 const (
@@ -55,6 +57,7 @@ type LWW struct {
 	withheld NodeID                // see Withhold; zero: nobody's writes are
 	upTo     uint64                // what is told of that node's
 	beneath  map[string][]lwwEntry // what withheld writes have replaced, oldest first
+	most     int                   // of beneath; see packed.Fit
 
 	changes uint64            // so far; see Changes
 	tells   uint64            // see Tells
@@ -276,6 +279,7 @@ func (m *LWW) Withhold(writer NodeID, upTo uint64) {
 		m.tells++
 	}
 	m.withheld, m.upTo = writer, upTo
+	m.most = max(m.most, len(m.beneath))
 	for key, all := range m.beneath {
 		if e, _ := m.entries.get(key); !m.withholds(e) {
 			delete(m.beneath, key)
@@ -283,6 +287,7 @@ func (m *LWW) Withhold(writer NodeID, upTo uint64) {
 			m.beneath[key] = all[i:]
 		}
 	}
+	m.beneath = packed.Fit(m.beneath, &m.most)
 }
 
 // told returns the index of the newest entry that is told of; -1: none is.

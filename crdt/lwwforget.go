@@ -82,6 +82,7 @@ func (m *LWW) Forget(settled LWWDigest, most int) (parts []Part) {
 		m.gone--
 		parts = append(parts, Part{Name: partWrite + key})
 	}
+	m.entries.shared = nil // values that nothing has any more may be among them
 	return parts
 }
 

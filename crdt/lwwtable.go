@@ -219,19 +219,44 @@ func (t *lwwTable) remove(key string) {
 	_, c := t.entries.At(n)
 	t.unchain(k, c)
 	if !f.plain {
-		at := t.ids.Find(id)
-		for *at != n {
-			_, before := t.entries.At(*at)
-			at = &before.sibling
-		}
-		if *at = c.sibling; *t.ids.Find(id) == 0 {
-			t.ids.Delete(id)
+		if *t.sibling(id, n) = c.sibling; *t.ids.Find(id) == 0 {
+			t.ids.Remove(t.ids.Number(id))
 		}
 	}
-	t.entries.Delete(k)
+	if was := t.entries.Remove(n); was != n {
+		t.renumber(was, n)
+	}
 	if t.uses[form]--; t.uses[form] == 0 {
 		delete(t.formOf, f)
 		t.forms[form], t.unused = keyForm{}, append(t.unused, form)
+	}
+}
+
+// sibling returns what points to an entry among those of its id.
+func (t *lwwTable) sibling(id lwwID, n uint32) *uint32 {
+	at := t.ids.Find(id)
+	for *at != n {
+		_, before := t.entries.At(*at)
+		at = &before.sibling
+	}
+	return at
+}
+
+// renumber follows an entry that has another number now.
+func (t *lwwTable) renumber(was, n uint32) {
+	k, c := t.entries.At(n)
+	if !t.forms[k.form].plain {
+		*t.sibling(k.id, was) = n
+	}
+	if c.newer == 0 {
+		t.writers[c.index()].newest = n
+	} else {
+		_, after := t.entries.At(c.newer)
+		after.older = n
+	}
+	if c.older != 0 {
+		_, before := t.entries.At(c.older)
+		before.newer = n
 	}
 }
 

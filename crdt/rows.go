@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // Rows holds one row of counters for each incarnation. Only the owner of a row
@@ -41,6 +43,7 @@ type row struct {
 	seq     uint64 // newest change heard of
 	changed int64  // Unix milliseconds
 	rooms   map[RoomID]*roomCells
+	most    int // of rooms; see packed.Fit
 
 	forgotten uint64 // changes of rooms that are not in rooms any more
 
@@ -250,6 +253,7 @@ func (w *row) forget(now time.Time, ret Retention) {
 			delete(w.rooms, room)
 		}
 	}
+	w.rooms = packed.Fit(w.rooms, &w.most)
 }
 
 // AllRooms yields the rooms that rows count, some more than once, in no order.
@@ -272,6 +276,7 @@ func (r *Rows) Drop(room RoomID) {
 		if rc := w.rooms[room]; rc != nil {
 			w.forgotten += rc.changes + 1
 			delete(w.rooms, room)
+			w.rooms = packed.Fit(w.rooms, &w.most)
 		}
 	}
 }

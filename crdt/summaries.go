@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // Version orders what is published about one site: first by epoch, which every
@@ -125,6 +127,7 @@ type siteSummary struct {
 	head    Version // newest heard of
 	changed int64   // Unix milliseconds
 	rooms   map[RoomID]register
+	most    int // of rooms; see packed.Fit
 
 	known  Version // every change of this stream up to Seq is held
 	closed int64   // newest tick that was closed at or before a known version
@@ -311,6 +314,7 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 				w.rooms[room] = g
 			}
 		}
+		w.rooms = packed.Fit(w.rooms, &w.most)
 		if now.After(time.UnixMilli(w.changed).Add(max(ret.arrivals(), minFade))) {
 			delete(s.sites, site)
 			s.shape++
@@ -328,6 +332,7 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 func (s *Summaries) Drop(room RoomID) {
 	for _, w := range s.sites {
 		delete(w.rooms, room)
+		w.rooms = packed.Fit(w.rooms, &w.most)
 	}
 }
 

@@ -30,7 +30,7 @@ func (r *Room) open(now time.Time) {
 	if err != nil {
 		panic("node: rights that could be read before cannot be now: " + err.Error())
 	}
-	delete(r.core.storing.found, r.id)
+	r.core.storing.take(r.id)
 	r.stirred = briefOf(now)
 	r.mu.Lock()
 	r.rights = rights

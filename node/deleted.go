@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -17,6 +18,7 @@ import (
 // deletedRooms says when a room was deleted last.
 type deletedRooms struct {
 	known map[crdt.RoomID]bool // all that this node has heard were deleted; nil: it has just started
+	most  int                  // of known; see packed.Fit
 	last  time.Time            // when it heard of one, or started if it may have heard just before; zero: never
 }
 
@@ -47,6 +49,7 @@ func (c *Core) noteDeleted(now time.Time) {
 			d.last = now
 		}
 	}
+	d.known = packed.Fit(d.known, &d.most)
 }
 
 // holdBack has a room of which nobody has minted anything wait if one was deleted just before this node was

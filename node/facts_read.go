@@ -9,6 +9,7 @@ import (
 
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/catalog"
+	"github.com/ropeline/ropeline/node/packed"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -47,6 +48,7 @@ func (f *facts) update() {
 			f.nodes = f.reading // nothing is left that could have the number
 		}
 	}
+	f.rooms = packed.Fit(f.rooms, &f.most)
 	f.hear()
 }
 

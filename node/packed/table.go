@@ -26,7 +26,8 @@ type Key interface {
 // Table maps keys to values. The zero value is empty and takes no memory beyond itself. It
 // is not safe for concurrent use.
 //
-// A table gives memory back only when it is empty.
+// A table from which entries are taken by Delete gives memory back only when it is empty, one from which they are
+// taken by Remove always.
 type Table[K Key, V any] struct {
 	buckets []uint32 // the first entry of each chain, counted from 1; 0: there is none
 	pieces  [][]entry[K, V]
@@ -134,19 +135,19 @@ func (t *Table[K, V]) place() uint32 {
 	if t.used == Max {
 		panic("packed: the table is full")
 	}
-	last := len(t.pieces) - 1
+	i := int(t.used / pieceLen)
 	switch {
-	case t.used%pieceLen != 0:
-		if p := t.pieces[last]; len(p) == cap(p) {
+	case i < len(t.pieces):
+		if p := t.pieces[i]; len(p) == cap(p) {
 			p = slices.Grow(p, min(len(p), pieceLen-len(p))) // the first piece
-			t.pieces[last] = p[:len(p):min(cap(p), pieceLen)]
+			t.pieces[i] = p[:len(p):min(cap(p), pieceLen)]
 		}
-	case last < 0:
-		t.pieces, last = append(t.pieces, make([]entry[K, V], 0, 1)), 0
+	case i == 0:
+		t.pieces = append(t.pieces, make([]entry[K, V], 0, 1))
 	default:
-		t.pieces, last = append(t.pieces, make([]entry[K, V], 0, pieceLen)), last+1
+		t.pieces = append(t.pieces, make([]entry[K, V], 0, pieceLen))
 	}
-	t.pieces[last] = append(t.pieces[last], entry[K, V]{})
+	t.pieces[i] = append(t.pieces[i], entry[K, V]{})
 	t.used++
 	return t.used
 }
@@ -175,25 +176,77 @@ func (t *Table[K, V]) split() {
 
 // Delete removes a key, and reports whether it was there.
 func (t *Table[K, V]) Delete(key K) bool {
-	if t.len == 0 {
+	i := t.Number(key)
+	if i == 0 {
 		return false
 	}
-	for at := t.bucket(key.Hash()); *at != 0; {
-		e := t.at(*at)
-		if e.key != key {
-			at = &e.next
-			continue
-		}
-		i := *at
-		*at = e.next
-		*e = entry[K, V]{next: t.free}
-		t.free = i
-		if t.len--; t.len == 0 {
-			*t = Table[K, V]{}
-		}
-		return true
+	e := t.unlink(i)
+	*e = entry[K, V]{next: t.free}
+	t.free = i
+	if t.len == 0 {
+		*t = Table[K, V]{}
 	}
-	return false
+	return true
+}
+
+// Remove is Delete of the entry of a number. The last entry, of which it returns the number, has that number now, and
+// the memory that is not needed any more is given back. It is for tables of which nothing is deleted otherwise.
+func (t *Table[K, V]) Remove(number uint32) (last uint32) {
+	e := t.unlink(number)
+	if last = t.used; last != number {
+		is := t.at(last)
+		*t.pointer(is.key, last) = number
+		*e = *is
+	}
+	if t.used--; t.used == 0 {
+		*t = Table[K, V]{}
+		return last
+	}
+	piece, at := int(t.used/pieceLen), t.used%pieceLen
+	clear(t.pieces[piece][at:])
+	t.pieces[piece] = t.pieces[piece][:at]
+	if spare := piece + 1; spare < len(t.pieces) && at < pieceLen/2 { // not at once: some entries that come and go shall not cost a piece each time
+		t.pieces[spare] = nil
+		t.pieces = t.pieces[:spare]
+	}
+	t.join()
+	return last
+}
+
+// unlink takes an entry out of its chain.
+func (t *Table[K, V]) unlink(i uint32) *entry[K, V] {
+	e := t.at(i)
+	*t.pointer(e.key, i) = e.next
+	t.len--
+	return e
+}
+
+// pointer returns what points to the entry of a key.
+func (t *Table[K, V]) pointer(key K, i uint32) *uint32 {
+	at := t.bucket(key.Hash())
+	for *at != i {
+		at = &t.at(*at).next
+	}
+	return at
+}
+
+// join is split the other way round.
+func (t *Table[K, V]) join() {
+	n := uint64(len(t.buckets)) - 1
+	if n <= uint64(t.len) {
+		return
+	}
+	if chain := t.buckets[n]; chain != 0 {
+		half := uint64(1) << (bits.Len64(n) - 1)
+		end := &t.buckets[n-half]
+		for *end != 0 {
+			end = &t.at(*end).next
+		}
+		*end = chain
+	}
+	if t.buckets = t.buckets[:n]; n < uint64(cap(t.buckets)/4) {
+		t.buckets = slices.Clone(t.buckets)
+	}
 }
 
 // All yields all entries, in an order that depends on what was done with the table alone.

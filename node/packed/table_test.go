@@ -73,6 +73,65 @@ func compare[K interface {
 	}
 }
 
+// TestRemoveKeepsATableDense: numbers go from one to the number of entries, each is found by its own, and what is left is
+// as large as if the others had never come.
+func TestRemoveKeepsATableDense(t *testing.T) {
+	dense[number](t, 3000)
+	dense[same](t, 60)
+}
+
+func dense[K interface {
+	Key
+	~uint64
+}](t *testing.T, keys uint64) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(keys, 1))
+	var table Table[K, int]
+	want := map[K]int{}
+	for i := range 30_000 {
+		key, fill := K(rng.Uint64N(keys)), i/6000%2 == 0
+		n := table.Number(key)
+		switch {
+		case fill == (rng.IntN(5) > 0):
+			*table.Add(key), want[key] = i+1, i+1
+		case n != 0:
+			last, of := uint32(table.Len()), K(0)
+			if last != n {
+				of, _ = table.At(last)
+			}
+			if got := table.Remove(n); got != last {
+				t.Fatalf("the last entry had number %d, want %d", got, last)
+			}
+			if last != n && table.Number(of) != n {
+				t.Fatalf("the last entry has number %d, want %d", table.Number(of), n)
+			}
+			delete(want, key)
+		}
+		if i%1000 != 999 && table.Len() > 0 {
+			continue
+		}
+		got := map[K]int{}
+		for key, v := range table.All() {
+			if at := table.Find(key); at != v {
+				t.Fatalf("key %d is found at %p, and is at %p", key, at, v)
+			}
+			got[key] = *v
+		}
+		if !maps.Equal(got, want) || table.Len() != len(want) {
+			t.Fatalf("%d entries are %v, want %v", table.Len(), got, want)
+		}
+	}
+	for table.Len() > 0 {
+		if len(table.pieces) > table.Len()/pieceLen+2 || len(table.buckets) > table.Len()+1 || cap(table.buckets) > 4*table.Len()+4 {
+			t.Fatalf("%d entries have %d pieces and %d buckets of %d", table.Len(), len(table.pieces), len(table.buckets), cap(table.buckets))
+		}
+		table.Remove(1 + uint32(rng.IntN(table.Len())))
+	}
+	if table.pieces != nil {
+		t.Error("an empty table has memory")
+	}
+}
+
 // TestAddKeepsWhatThereIs: Add of a key that is there returns its value.
 func TestAddKeepsWhatThereIs(t *testing.T) {
 	var table Table[number, int]
