@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 )
 
-// Patient returns ln, whose Accept does not fail for want of what comes back: descriptors, or the kernel's buffers. A crowd that
-// uses them up must not cost those who are being served, nor end a node.
+// Patient returns ln, whose Accept fails only once it is closed. Other errors are of what comes back, descriptors or the kernel's
+// buffers, or of one connection, of which the kernel tells here what became of it on the way: neither a crowd that uses something up
+// nor a network or a firewall must cost those who are being served, nor end a node.
 func Patient(ln net.Listener, log *slog.Logger) net.Listener {
 	return &patient{Listener: ln, log: log, closed: make(chan struct{})}
 }
@@ -33,11 +33,11 @@ const (
 func (p *patient) Accept() (net.Conn, error) {
 	for pause := acceptPauseMin; ; pause = min(2*pause, acceptPauseMax) {
 		c, err := p.Listener.Accept()
-		if err == nil || !isShortage(err) {
+		if err == nil || errors.Is(err, net.ErrClosed) {
 			return c, err
 		}
 		if pause == acceptPauseMin {
-			p.log.Warn("no connection can be accepted now; if this happens again, raise the limit of open files", "error", err)
+			p.log.Warn("no connection can be accepted now; it is tried again", "error", err)
 		}
 		select {
 		case <-time.After(pause):
@@ -51,15 +51,4 @@ func (p *patient) Accept() (net.Conn, error) {
 func (p *patient) Close() error {
 	p.once.Do(func() { close(p.closed) })
 	return p.Listener.Close()
-}
-
-// isShortage reports whether accepting failed for want of something that comes
-// back, or because the client went away.
-func isShortage(err error) bool {
-	for _, e := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.ECONNABORTED} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
