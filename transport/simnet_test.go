@@ -130,6 +130,7 @@ type cluster struct {
 	wire   *wire // nil: loopback
 	secret Secret
 	timing func() Config
+	made   func(*Mesh) // what start does to a node before it runs; nil: nothing
 }
 
 func newCluster(t *testing.T, w *wire) *cluster {
@@ -185,6 +186,9 @@ func (c *cluster) start(cfg Config) *testNode {
 		c.t.Fatalf("New: %v", err)
 	}
 	n.mesh, n.addr = mesh, mesh.Addr()
+	if c.made != nil {
+		c.made(mesh)
+	}
 	var ctx context.Context
 	ctx, n.cancel = context.WithCancel(context.Background())
 	go func() { n.done <- mesh.Run(ctx) }()

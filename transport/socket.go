@@ -20,7 +20,7 @@ type traffic struct{ in, out atomic.Uint64 }
 // bindSocket opens the UDP socket of cfg, or takes the one it is given.
 func bindSocket(cfg Config, t *traffic) (net.PacketConn, error) {
 	if cfg.PacketConn != nil {
-		return &countedConn{PacketConn: cfg.PacketConn, t: t}, nil
+		return &countedConn{PacketConn: cfg.PacketConn, t: t, reads: newReads(cfg.Logger)}, nil
 	}
 	addr, err := net.ResolveUDPAddr("udp", cfg.Listen)
 	if err != nil {
@@ -30,19 +30,25 @@ func bindSocket(cfg Config, t *traffic) (net.PacketConn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %q: %w", cfg.Listen, err)
 	}
-	return &countedUDP{UDPConn: conn, batch: ipv4.NewPacketConn(conn), t: t}, nil
+	return &countedUDP{UDPConn: conn, batch: ipv4.NewPacketConn(conn), t: t, reads: newReads(cfg.Logger)}, nil
 }
 
 // countedUDP is a UDP socket that counts. It keeps the methods by which QUIC
 // recognises a real socket, so that batched reads and GSO stay on.
 type countedUDP struct {
 	*net.UDPConn
-	batch *ipv4.PacketConn
+	batch interface {
+		ReadBatch([]ipv4.Message, int) (int, error)
+	}
 	t     *traffic
+	reads *reads
 }
 
-func (c *countedUDP) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
-	n, err := c.batch.ReadBatch(ms, flags)
+func (c *countedUDP) ReadBatch(ms []ipv4.Message, flags int) (n int, err error) {
+	err = c.reads.patiently(func() error {
+		n, err = c.batch.ReadBatch(ms, flags)
+		return err
+	})
 	for _, m := range ms[:max(n, 0)] {
 		c.t.in.Add(uint64(m.N))
 	}
@@ -58,11 +64,15 @@ func (c *countedUDP) WriteMsgUDP(b, oob []byte, addr *net.UDPAddr) (int, int, er
 // countedConn is any other packet connection that counts.
 type countedConn struct {
 	net.PacketConn
-	t *traffic
+	t     *traffic
+	reads *reads
 }
 
-func (c *countedConn) ReadFrom(b []byte) (int, net.Addr, error) {
-	n, addr, err := c.PacketConn.ReadFrom(b)
+func (c *countedConn) ReadFrom(b []byte) (n int, addr net.Addr, err error) {
+	err = c.reads.patiently(func() error {
+		n, addr, err = c.PacketConn.ReadFrom(b)
+		return err
+	})
 	c.t.in.Add(uint64(max(n, 0)))
 	return n, addr, err
 }
