@@ -199,6 +199,44 @@ func TestTheServiceManagerIsTold(t *testing.T) {
 	hears("STOPPING=1")
 }
 
+// TestAServiceManagerThatDoesNotReadHoldsUpNothing: with its socket full, a node takes visitors, ends at SIGTERM, and at once at
+// the second one.
+func TestAServiceManagerThatDoesNotReadHoldsUpNothing(t *testing.T) {
+	to := &net.UnixAddr{Name: filepath.Join(t.TempDir(), "notify"), Net: "unixgram"}
+	manager, err := net.ListenUnixgram("unixgram", to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer manager.Close()
+	other, err := net.DialUnix("unixgram", nil, to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	other.SetWriteDeadline(time.Now().Add(100 * time.Millisecond))
+	for err == nil {
+		_, err = other.Write([]byte("WATCHDOG=1"))
+	}
+	t.Setenv("NOTIFY_SOCKET", to.Name)
+	for delay, signals := range map[string]int{"0s": 1, "1h": 2} {
+		p := startNode(t, "a", "one", "--origin", startOrigin(t), "--data-dir", t.TempDir(), "--drain-delay", delay)
+		p.await("is ready", 20*time.Second, ready)
+		for n := range signals {
+			if n > 0 {
+				p.awaitThat("the log tells of a second signal", 20*time.Second, func() bool {
+					return strings.Contains(p.Log(), "a second signal stops at once")
+				})
+			}
+			p.Signal(syscall.SIGTERM)
+		}
+		select {
+		case <-p.Ended():
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%d signals do not end the node", signals)
+		}
+	}
+}
+
 // TestAnswersOfQUIC tells a node from what else answers by UDP.
 func TestAnswersOfQUIC(t *testing.T) {
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
