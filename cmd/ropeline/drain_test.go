@@ -31,6 +31,16 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 			return code == 503 && strings.Contains(text, "this node is being stopped")
 		})
 	}
+	for _, url := range []string{"http://" + p.admin + "/readyz", "http://" + p.admin + "/status", "http://" + verdicts + "/readyz", "http://" + verdicts + "/nginx"} {
+		resp, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if !resp.Close {
+			t.Errorf("%s does not say that its connection closes", url)
+		}
+	}
 	s, err := p.status()
 	if err != nil || s.Ready || s.Reason != "this node is being stopped" {
 		t.Errorf("the status says ready %v, %q, %v", s.Ready, s.Reason, err)

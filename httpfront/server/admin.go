@@ -27,12 +27,12 @@ type operators struct {
 }
 
 // newOperators reads the files. There are conns connections at one time. plain answers at the paths that adminPaths has.
-func newOperators(cfg *Admin, ln net.Listener, conns int, source dashboard.Source, plain http.Handler, more []adminserver.Part, log *slog.Logger) (*operators, error) {
+func newOperators(cfg *Admin, ln net.Listener, conns int, source dashboard.Source, plain http.Handler, more []adminserver.Part, stopping <-chan struct{}, log *slog.Logger) (*operators, error) {
 	o := &operators{cfg: cfg, log: log}
 	if err := o.readTokens(); err != nil {
 		return nil, err
 	}
-	sc := adminserver.Config{Listener: ln, Conns: conns, Tokens: o.tokens, Logger: log}
+	sc := adminserver.Config{Listener: ln, Conns: conns, Tokens: o.tokens, Stopping: stopping, Logger: log}
 	if cfg.CertFile != "" {
 		var err error
 		if o.files, err = certs.Load(certs.Config{Pairs: []certs.Pair{{Cert: cfg.CertFile, Key: cfg.KeyFile}}, Logger: log}); err != nil {

@@ -44,7 +44,7 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	const first, variable, second = "first-0123456789", "variable-0123456789", "second-0123456789"
 	noError(t, os.WriteFile(file, []byte("read "+first+"\n"), 0o600))
 	o := must(newOperators(&Admin{TokenFile: file, Token: variable}, must(net.Listen("tcp", "127.0.0.1:0")), 0, struct{ dashboard.Source }{},
-		http.NotFoundHandler(), nil, slog.New(slog.DiscardHandler)))
+		http.NotFoundHandler(), nil, nil, slog.New(slog.DiscardHandler)))
 	for _, step := range []struct {
 		file string
 		says string // the error; "": there is none

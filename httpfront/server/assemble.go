@@ -94,7 +94,7 @@ func (s *Server) addAdmin(m *managed, follower *follower) error {
 	if s.cfg.Admin.Profiles {
 		parts = append(parts, adminserver.NewPaths(profiles.New(), map[string]adminserver.Scope{profiles.Path: adminserver.Write}))
 	}
-	s.admin, err = newOperators(&s.cfg.Admin, s.ports.admin, s.bounds.Admin, m.seen, plain, parts, s.log)
+	s.admin, err = newOperators(&s.cfg.Admin, s.ports.admin, s.bounds.Admin, m.seen, plain, parts, s.life.stopping, s.log)
 	return err
 }
 

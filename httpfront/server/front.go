@@ -71,6 +71,7 @@ func (s *Server) newVerdicts() (*verdict.Server, error) {
 		Judge:          s.front,
 		TrustedProxies: s.cfg.TrustedProxies,
 		Ready:          s.lame().ready,
+		Stopping:       s.life.stopping,
 		Conns:          s.bounds.Verdicts,
 		Logger:         s.log,
 	})

@@ -50,6 +50,8 @@ type Config struct {
 	// Ready says why this node cannot decide at the moment; nil if it can. Nil means that
 	// it always can.
 	Ready func() error
+	// Stopping is closed when Run is to end soon: each answer is the last of its connection then. Nil: never.
+	Stopping <-chan struct{}
 	// Conns is how many connections there are at one time. One that waits for a question gives its place to another
 	// where there is none left, peers that are not trusted first. Default ConnsMax.
 	Conns int
@@ -181,6 +183,11 @@ func keepPlaces(c net.Conn, state http.ConnState) {
 
 // ServeHTTP answers one question.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-s.cfg.Stopping:
+		w.Header().Set("Connection", "close") // of HTTP/2, a GOAWAY
+	default:
+	}
 	if s.serveKeys(w, r) || s.serveReady(w, r) {
 		return
 	}

@@ -30,6 +30,7 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 	}()
 	defer s.dropBody(ctx)
+	defer s.endIfStopping(ctx)
 	h := &ctx.Response.Header
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
@@ -48,6 +49,15 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx) {
 		}
 	}
 	s.answer(ctx, path)
+}
+
+// endIfStopping has the answer say that it is the last of its connection, if the listener will be closed soon.
+func (s *Server) endIfStopping(ctx *fasthttp.RequestCtx) {
+	select {
+	case <-s.cfg.Stopping:
+		ctx.SetConnectionClose()
+	default:
+	}
 }
 
 // answer answers a request that is no health check, if whoever made it may.

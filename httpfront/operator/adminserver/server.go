@@ -35,6 +35,8 @@ type Config struct {
 	Parts    []Part       // the first that answers a request does
 	Conns    int          // connections at one time. Default ConnsMax
 	Logger   *slog.Logger // default slog.Default()
+
+	Stopping <-chan struct{} // closed when Run is to end soon: each answer is the last of its connection then. Nil: never
 }
 
 // Server answers operators and their programs.
