@@ -40,6 +40,7 @@ type rateLimit struct {
 	expression *expr.Expression
 	counting   *expr.Expression // nil: all that expression is true of are counted
 	values     []characteristic
+	steps      int    // that a request may cost; see expr.Expression.Steps
 	policy     string // member of the field RateLimit-Policy
 
 	tally *limitTally // lasts as long as the rule is followed
@@ -119,10 +120,14 @@ func (f *Front) LimitTallies() []LimitTally {
 }
 
 // CheckLimit reports every setting of a rate limit rule that the front cannot use, joined;
-// each part is a *room.FieldError. lists are those that expressions may name.
-func CheckLimit(r *limit.Rule, lists expr.Lists) error {
-	_, err := newRateLimit(r, lists)
-	return err
+// each part is a *room.FieldError. Else it returns how many steps the rule costs a request, of which
+// catalog.MaxLimitSteps are there for all rules. lists are those that expressions may name.
+func CheckLimit(r *limit.Rule, lists expr.Lists) (steps int, err error) {
+	l, err := newRateLimit(r, lists)
+	if err != nil {
+		return 0, err
+	}
+	return l.steps, nil
 }
 
 func newRateLimit(r *limit.Rule, lists expr.Lists) (*rateLimit, error) {
@@ -148,10 +153,15 @@ func newRateLimit(r *limit.Rule, lists expr.Lists) (*rateLimit, error) {
 			fail(fmt.Sprintf("characteristics[%d]", i), err)
 			continue
 		}
+		l.steps += v.Steps()
 		l.values = append(l.values, characteristic{value: v})
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
+	}
+	l.steps += l.expression.Steps()
+	if l.counting != nil {
+		l.steps += l.counting.Steps()
 	}
 	l.policy = fmt.Sprintf("%q;q=%d;w=%d", r.Name, r.RequestsPerPeriod, int(r.Period.Seconds()))
 	return l, nil

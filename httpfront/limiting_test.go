@@ -276,12 +276,23 @@ func TestCheckLimit(t *testing.T) {
 		r.Expression, r.CountingExpression = `http.host eq "a"`, `http.response.code ge 400`
 		r.Characteristics = []string{limit.VisitorID, `http.request.headers["x"]`, "lower(http.host)"}
 	})
-	noError(t, CheckLimit(&good, nil))
+	check := func(r *limit.Rule) error {
+		_, err := CheckLimit(r, nil)
+		return err
+	}
+	noError(t, check(&good))
+	costly := fiveAMinute(func(r *limit.Rule) {
+		r.Expression, r.CountingExpression = `http.cookie matches ".{1,400}x"`, `http.cookie matches ".{1,100}x"`
+		r.Characteristics = []string{"lower(http.cookie)"}
+	})
+	if n, err := CheckLimit(&costly, nil); n < 1000 || n > 1020 || err != nil {
+		t.Errorf("a rule costs %d steps, %v", n, err)
+	}
 	bad := fiveAMinute(func(r *limit.Rule) {
 		r.Expression, r.CountingExpression = `http.response.code eq 1`, `http.response.cod eq 1`
 		r.Characteristics = []string{"ip.src", "http.request.headers"}
 	})
-	equal(t, "mistakes in", fmt.Sprint(slices.Sorted(maps.Keys(reasons(CheckLimit(&bad, nil))))), "[characteristics[1] counting-expression expression]")
+	equal(t, "mistakes in", fmt.Sprint(slices.Sorted(maps.Keys(reasons(check(&bad))))), "[characteristics[1] counting-expression expression]")
 }
 
 // limitsIn is what a field of an answer says of limits, as RFC 9651 writes it.

@@ -228,9 +228,9 @@ func newRoomFront(s *room.Settings, lists expr.Lists, log *slog.Logger) (*roomFr
 	return made, m.warnings, nil
 }
 
-// stepsMax bounds the steps of all regular expressions in the rules of a room: one request of somebody whom no rule
-// lets pass is held against each of them.
-const stepsMax = 4000
+// stepsMax bounds the steps of all rules of a room: one request of somebody whom no rule lets pass is held against each of
+// them. It comes to rate limits as well, which have catalog.MaxLimitSteps.
+const stepsMax = 2000
 
 // rule compiles a rule, disabled ones too: who enables it later shall not find out
 // then.
@@ -243,7 +243,7 @@ func (m *roomMaker) rule(made *roomFront, i int, r *room.Rule, lists expr.Lists)
 	}
 	if m.steps += compiled.Steps(); m.steps > stepsMax {
 		m.errs = append(m.errs, expressionError(field, fmt.Errorf(
-			"the regular expressions of the rules up to this one have %d steps together with their repetitions written out; %d are allowed", m.steps, stepsMax)))
+			"the rules up to this one may take %d steps for each byte of a request, mostly of their regular expressions with the repetitions written out; %d are allowed: repeat less", m.steps, stepsMax)))
 		return
 	}
 	if !r.Disabled {

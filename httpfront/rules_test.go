@@ -164,11 +164,11 @@ func TestStepsOfAllRules(t *testing.T) {
 	check := func(n int) error {
 		var s room.Settings
 		for range n {
-			s.Front.Rules = append(s.Front.Rules, room.Rule{Expression: `http.request.uri.path matches ".{1,900}x"`})
+			s.Front.Rules = append(s.Front.Rules, room.Rule{Expression: `http.request.uri.path matches ".{1,400}x"`})
 		}
 		return CheckRoom(&s, nil)
 	}
 	noError(t, check(2))
 
-	has(t, "three rules", fmt.Sprint(check(3)), "4000 are allowed", "rules[2]")
+	has(t, "three rules", fmt.Sprint(check(3)), "2000 are allowed", "rules[2]")
 }

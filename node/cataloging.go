@@ -33,7 +33,7 @@ type Cataloging struct {
 
 	// CheckLimit and FollowLimits are the same for rate limit rules. Core.Meter has what counts
 	// for them already when FollowLimits is called.
-	CheckLimit   func(*limit.Rule) error
+	CheckLimit   catalog.LimitCheck
 	FollowLimits func([]limit.Rule, []catalog.Refusal)
 }
 

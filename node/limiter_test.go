@@ -237,7 +237,7 @@ func TestLimitsThatDoNotGoTogether(t *testing.T) {
 		}
 	}
 	m := w.nodes[0].core
-	m.catalog.CheckLimit = func(*limit.Rule) error { return errors.New("cannot be asked") }
+	m.catalog.CheckLimit = func(*limit.Rule) (int, error) { return 0, errors.New("cannot be asked") }
 	w.setLimits(w.nodes[0], func(all []catalog.RateLimit) []catalog.RateLimit { return all[:1] })
 	w.run(time.Second)
 	if n := len(m.limiter.meters.Load().order); n != 0 {

@@ -60,7 +60,7 @@ func (r *configReader) rateLimits(list ast.Node, cfg *config) []limit.Rule {
 // checkLimit says what is wrong with the last of some rate limits, which stands in the file
 // under the name field.
 func (r *configReader) checkLimit(rules []limit.Rule, field string, cfg *config) {
-	err := catalog.CheckLimits(catalog.FileLimits(rules, time.Time{}), func(rule *limit.Rule) error {
+	err := catalog.CheckLimits(catalog.FileLimits(rules, time.Time{}), func(rule *limit.Rule) (int, error) {
 		return httpfront.CheckLimit(rule, cfg.Front.Lists)
 	})
 	last := fmt.Sprintf("rate-limits[%d].", len(rules)-1)

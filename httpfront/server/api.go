@@ -22,7 +22,7 @@ var _ admin.Mesh = meshAPI{}
 
 func (m meshAPI) Check(s *room.Settings) error { return m.follower.check(s) }
 
-func (m meshAPI) CheckLimit(r *limit.Rule) error { return m.follower.checkLimit(r) }
+func (m meshAPI) CheckLimit(r *limit.Rule) (steps int, err error) { return m.follower.checkLimit(r) }
 
 func (m meshAPI) Room(id crdt.RoomID, now time.Time) (st admin.RoomState, served bool) {
 	v := m.View(id)

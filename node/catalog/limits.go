@@ -117,7 +117,8 @@ func (c *Catalog) LimitWrites(was, is []RateLimit) []Write {
 // CheckLimits reports why the rate limit rules cannot become these; each part that is about
 // a setting is a *room.FieldError whose field begins with rate-limits and the rule's place.
 // check says what else is to hold of a rule, as the front sees it; nil: nothing.
-func CheckLimits(all []RateLimit, check func(*limit.Rule) error) error {
+func CheckLimits(all []RateLimit, check LimitCheck) error {
+	check = check.Once()
 	var errs []error
 	if n := len(all); n > limit.MaxRules {
 		errs = append(errs, &room.FieldError{Field: "rate-limits", Value: fmt.Sprint(n), Allowed: fmt.Sprintf("at most %d rules", limit.MaxRules)})
@@ -130,11 +131,55 @@ func CheckLimits(all []RateLimit, check func(*limit.Rule) error) error {
 	return errors.Join(errs...)
 }
 
+// MaxLimitSteps is how many steps all rate limits may cost a request together.
+const MaxLimitSteps = 2000
+
+// LimitCheck says how many steps a rule costs a request, or what is wrong with it. Errors about several settings are joined.
+type LimitCheck func(*limit.Rule) (steps int, err error)
+
+// Once returns a check that looks at each rule once, for as long as none changes.
+func (check LimitCheck) Once() LimitCheck {
+	if check == nil {
+		return nil
+	}
+	type result struct {
+		steps int
+		err   error
+	}
+	known := map[*limit.Rule]result{}
+	return func(r *limit.Rule) (int, error) {
+		is, ok := known[r]
+		if !ok {
+			is.steps, is.err = check(r)
+			known[r] = is
+		}
+		return is.steps, is.err
+	}
+}
+
+// tooManySteps is the error about a rule that costs too much beside others.
+func tooManySteps(steps int) error {
+	return &room.FieldError{Field: "expression", Problem: fmt.Sprintf(
+		"with this one the rate limits may take %d steps for each byte of a request, mostly of their regular expressions with the repetitions written out; %d are allowed: repeat less, or have fewer rules that do",
+		steps, MaxLimitSteps)}
+}
+
 // CheckLimit returns what of CheckLimits is about the rule at one place, by its own fields.
 // Of several rules of one name all are told.
-func CheckLimit(all []RateLimit, at int, check func(*limit.Rule) error) []error {
+func CheckLimit(all []RateLimit, at int, check LimitCheck) []error {
 	r := &all[at].Rule
-	errs := checkLimit(r, check)
+	steps, errs := checkLimit(r, check)
+	if steps > 0 {
+		for i := range all {
+			if i != at {
+				n, _ := check(&all[i].Rule)
+				steps += n
+			}
+		}
+		if steps > MaxLimitSteps {
+			errs = append(errs, tooManySteps(steps))
+		}
+	}
 	for i := range all {
 		if i != at && all[i].Name == r.Name {
 			return append(errs, &room.FieldError{Field: "name", Value: r.Name, Allowed: "a name that no other rate limit has"})
@@ -154,17 +199,18 @@ func LimitError(i int, err error) error {
 	return &placed
 }
 
-func checkLimit(r *limit.Rule, check func(*limit.Rule) error) (errs []error) {
+func checkLimit(r *limit.Rule, check LimitCheck) (steps int, errs []error) {
 	told := map[string]bool{}
 	for _, e := range r.Validate() {
 		told[e.Field] = true
 		errs = append(errs, e)
 	}
 	if check == nil {
-		return errs
+		return 0, errs
 	}
+	steps, err := check(r)
 	var more []error
-	switch err := check(r).(type) {
+	switch err := err.(type) {
 	case nil:
 	case interface{ Unwrap() []error }:
 		more = err.Unwrap()
@@ -176,13 +222,14 @@ func checkLimit(r *limit.Rule, check func(*limit.Rule) error) (errs []error) {
 			errs = append(errs, err)
 		}
 	}
-	return errs
+	return steps, errs
 }
 
 // EffectiveLimits returns the rate limit rules that hold, in their order, and those that are
 // left out because they do not: as Effective does for rooms. Of two of one name the older
 // holds.
-func (c *Catalog) EffectiveLimits(check func(*limit.Rule) error) (all []limit.Rule, refused []Refusal) {
+func (c *Catalog) EffectiveLimits(check LimitCheck) (all []limit.Rule, refused []Refusal) {
+	steps := 0
 	oldest := map[string]*RateLimit{}
 	for i := range c.limits {
 		l := &c.limits[i]
@@ -192,12 +239,15 @@ func (c *Catalog) EffectiveLimits(check func(*limit.Rule) error) (all []limit.Ru
 	}
 	for i := range c.limits {
 		l := &c.limits[i]
-		err := errors.Join(checkLimit(&l.Rule, check)...)
+		n, errs := checkLimit(&l.Rule, check)
+		err := errors.Join(errs...)
 		switch {
 		case oldest[l.Name] != l:
 			err = fmt.Errorf("an older rate limit is called %q, too; give one of them another name", l.Name)
 		case err == nil && len(all) == limit.MaxRules:
 			err = fmt.Errorf("there are %d rate limits before it, which is as many as there may be", limit.MaxRules)
+		case err == nil && n > 0 && steps+n > MaxLimitSteps:
+			err = tooManySteps(steps + n)
 		}
 		if err != nil {
 			refused = append(refused, Refusal{Limit: l.Name, Why: err})
@@ -206,6 +256,7 @@ func (c *Catalog) EffectiveLimits(check func(*limit.Rule) error) (all []limit.Ru
 		if l.Incomplete {
 			refused = append(refused, Refusal{Limit: l.Name, Why: errors.New("its content has not arrived at this node yet; those who are blocked get a few words instead")})
 		}
+		steps += n
 		all = append(all, l.Rule.Clone())
 	}
 	return all, refused

@@ -69,8 +69,8 @@ func TestCheckLimits(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	b.Name, b.Period = "a", 0
-	err := CheckLimits([]RateLimit{a, b}, func(r *limit.Rule) error {
-		return errors.Join(&room.FieldError{Field: "expression", Problem: "no"})
+	err := CheckLimits([]RateLimit{a, b}, func(r *limit.Rule) (int, error) {
+		return 0, errors.Join(&room.FieldError{Field: "expression", Problem: "no"})
 	})
 	var got []string
 	for _, e := range err.(interface{ Unwrap() []error }).Unwrap() {
@@ -199,11 +199,11 @@ func TestLimitsThatDoNotHold(t *testing.T) {
 	wrong.Period = 0
 	m := newStore(1)
 	m.write(t, new(Catalog).LimitWrites(nil, []RateLimit{at("a", 1, 0), at("a", 2, time.Second), at("b", 4, 0), at("b", 3, 0), at("c", 5, 0), wrong}))
-	rules, refused := Read(m).EffectiveLimits(func(r *limit.Rule) error {
+	rules, refused := Read(m).EffectiveLimits(func(r *limit.Rule) (int, error) {
 		if r.Name == "c" {
-			return &room.FieldError{Field: "expression", Problem: "no such list"}
+			return 0, &room.FieldError{Field: "expression", Problem: "no such list"}
 		}
-		return nil
+		return 0, nil
 	})
 	if got := names(rules); !slices.Equal(got, []string{"a", "b"}) || rules[0].ID[0] != 2 || rules[1].ID[0] != 3 {
 		t.Errorf("there hold %+v", rules)
@@ -240,5 +240,37 @@ func TestLimitsUnderOtherKeys(t *testing.T) {
 	m.write(t, append(writes, Write{strings.Replace(last.Key, "ab", "AB", 1), last.Value}))
 	if got := Read(m).RateLimits(); len(got) != 1 {
 		t.Errorf("got %d rules", len(got))
+	}
+}
+
+// TestStepsOfAllLimits: a request is held against each rate limit, so that they have a bound together, which those that cost
+// nothing are not held to.
+func TestStepsOfAllLimits(t *testing.T) {
+	var all []RateLimit
+	for i := range 4 {
+		l := someLimit(fmt.Sprint("r", i))
+		l.ID = limit.ID{byte(i)}
+		all = append(all, l)
+	}
+	checked := 0
+	check := func(r *limit.Rule) (int, error) {
+		checked++
+		if r.Name == "r3" {
+			return 0, nil
+		}
+		return MaxLimitSteps / 2, nil
+	}
+	if err := CheckLimits(all[1:], check); err != nil || checked != 3 {
+		t.Errorf("two that cost half each: %v, with %d checks", err, checked)
+	}
+	err := CheckLimits(all, check)
+	if n := strings.Count(fmt.Sprint(err), "2000 are allowed"); n != 3 {
+		t.Errorf("three that cost half each: %v", err)
+	}
+	m := newStore(1)
+	m.write(t, new(Catalog).LimitWrites(nil, all))
+	rules, refused := Read(m).EffectiveLimits(check)
+	if len(rules) != 3 || rules[2].Name != "r3" || len(refused) != 1 || refused[0].Limit != "r2" {
+		t.Errorf("%+v hold, and %+v do not", rules, refused)
 	}
 }

@@ -340,7 +340,7 @@ func (b *binary) textTest() (func(string) bool, error) {
 			_, err := b.literal()
 			return nil, err
 		}
-		re, err := b.pattern(b.right.Literal.Text)
+		re, err := b.pattern(b.right.Literal.Text, b.left.length)
 		if err != nil {
 			return nil, err
 		}
@@ -351,6 +351,11 @@ func (b *binary) textTest() (func(string) bool, error) {
 		return nil, err
 	}
 	want := v.text
+	if b.op == "contains" || b.op == "wildcard" || b.op == "strict wildcard" {
+		if err := b.spendInLoop(b.at, b.left.length); err != nil {
+			return nil, err
+		}
+	}
 	switch b.op {
 	case "eq":
 		return func(s string) bool { return s == want }, nil

@@ -12,7 +12,7 @@ type Expression struct {
 	match    predicate
 	buffered bool // match needs a scratch
 	answers  bool // it asks about the response
-	steps    int  // of regular expressions
+	steps    int  // see Steps
 }
 
 // Compile turns a source into an expression, or returns an *Error. Lists are
@@ -46,14 +46,14 @@ func (c *checker) compile() (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{tree: tree, match: p, buffered: c.buffered, answers: c.answers, steps: c.steps}, nil
+	return &Expression{tree: tree, match: p, buffered: c.buffered, answers: c.answers, steps: c.cost.steps()}, nil
 }
 
 // Answers reports whether e asks about the response, so that it is worth matching only
 // once that has come.
 func (e *Expression) Answers() bool { return e.answers }
 
-// Steps returns how many steps e takes at most for each byte that its regular expressions look at.
+// Steps returns how many steps e takes at most for each byte that the head of a request may have.
 func (e *Expression) Steps() int { return e.steps }
 
 // Match reports whether e is true of r. It does not allocate, and r is only
@@ -74,7 +74,7 @@ type checker struct {
 	lists    Lists
 	loop     *loop // the any or all that is being checked
 	buffered bool  // something needs a scratch
-	steps    int   // of regular expressions
+	cost     cost  // of one match
 
 	mayAnswer bool // fields of the response are allowed
 	answers   bool // there is one
@@ -85,6 +85,8 @@ type loop struct {
 	function string
 	label    string // of the array, "" until the first [*] is found
 	elements elements
+	turns    int  // as many elements as there may be
+	apart    cost // of each turn, for what is not the element
 }
 
 func (c *checker) errorf(at int, format string, args ...any) error {
@@ -180,6 +182,9 @@ func (c *checker) operand(o *operand) (*typed, error) {
 			t.label = formatOperand(&operand{Name: o.Name, Call: o.Call, Index: o.Index[:i+1]})
 		}
 	}
+	if err == nil && o.Call == nil && t.kind == text && !t.ready {
+		err = c.looksFor(t)
+	}
 	return t, err
 }
 
@@ -199,7 +204,7 @@ func (c *checker) base(o *operand) (*typed, error) {
 	switch {
 	case known:
 		t := *field
-		t.at, t.label = at, o.Name
+		t.at, t.label, t.length = at, o.Name, length{apart: headBytes}
 		c.buffered = c.buffered || t.buffered
 		return &t, nil
 	case functions[o.Name] != nil:
@@ -257,11 +262,12 @@ func (c *checker) each(t *typed, at int) error {
 	case c.loop == nil:
 		return c.errorf(at, "[*] stands for each element and belongs into any or all: any(%s[*] …)", t.label)
 	case c.loop.elements == nil:
-		c.loop.label, c.loop.elements = t.label, t.elements
+		c.loop.label, c.loop.elements, c.loop.turns = t.label, t.elements, t.most()
 	case c.loop.label != t.label:
 		return c.errorf(at, "%s goes through %s here; there can be no second array", c.loop.function, c.loop.label)
 	}
 	c.buffered = true
+	t.length = length{elements: headBytes, apart: 1}
 	t.shape, t.text = each, func(_ *Request, s *scratch) (string, bool) { return s.element, true }
 	c.lowerText(t)
 	return nil

@@ -21,17 +21,17 @@ var fields = map[string]*typed{
 	"http.request.uri.args.names":     {kind: text, shape: array, elements: argumentNames},
 	"http.request.uri.args.values":    {kind: text, shape: array, elements: argumentValues},
 	"http.request.full_uri":           madeField(appendFullURI),
-	"http.request.headers":            {kind: text, shape: table, named: headers, fold: true},
-	"http.request.headers.names":      {kind: text, shape: array, elements: headersOf(request).names, lower: true},
-	"http.request.headers.values":     {kind: text, shape: array, elements: headersOf(request).values},
+	"http.request.headers":            {kind: text, ofFields: true, shape: table, named: headers, fold: true},
+	"http.request.headers.names":      {kind: text, ofFields: true, shape: array, elements: headersOf(request).names, lower: true},
+	"http.request.headers.values":     {kind: text, ofFields: true, shape: array, elements: headersOf(request).values},
 	"http.request.cookies":            {kind: text, shape: table, named: cookies},
 	"http.cookie":                     joinedField("cookie", "; "),
 	"http.referer":                    headerField("referer"),
 	"http.user_agent":                 headerField("user-agent"),
 	"http.x_forwarded_for":            joinedField("x-forwarded-for", ", "),
 	"ip.src":                          {kind: address, address: source},
-	"ip.src.country":                  {kind: text, text: country},
-	"ip.geoip.country":                {kind: text, text: country},
+	"ip.src.country":                  {kind: text, ready: true, text: country},
+	"ip.geoip.country":                {kind: text, ready: true, text: country},
 	"ssl":                             {kind: truth, truth: func(r *Request, _ *scratch) bool { return r.Secure }},
 }
 
@@ -39,9 +39,9 @@ var fields = map[string]*typed{
 // besides.
 var responseFields = map[string]*typed{
 	"http.response.code":           {kind: number, number: func(r *Request, _ *scratch) (int64, bool) { return int64(r.Response.Code), r.Response.Code != 0 }},
-	"http.response.headers":        {kind: text, shape: table, named: headersOf(response).named, fold: true},
-	"http.response.headers.names":  {kind: text, shape: array, elements: headersOf(response).names, lower: true},
-	"http.response.headers.values": {kind: text, shape: array, elements: headersOf(response).values},
+	"http.response.headers":        {kind: text, ofFields: true, shape: table, named: headersOf(response).named, fold: true},
+	"http.response.headers.names":  {kind: text, ofFields: true, shape: array, elements: headersOf(response).names, lower: true},
+	"http.response.headers.values": {kind: text, ofFields: true, shape: array, elements: headersOf(response).values},
 }
 
 func request(r *Request) Headers { return r.Headers }
@@ -49,7 +49,7 @@ func request(r *Request) Headers { return r.Headers }
 func response(r *Request) Headers { return r.Response.Headers }
 
 func textField(get func(r *Request) string) *typed {
-	return &typed{kind: text, text: func(r *Request, _ *scratch) (string, bool) { return get(r), true }}
+	return &typed{kind: text, ready: true, text: func(r *Request, _ *scratch) (string, bool) { return get(r), true }}
 }
 
 // madeField is text that has to be put together.
@@ -80,10 +80,10 @@ func appendFullURI(dst []byte, r *Request) []byte {
 // headerField is the first field of a name.
 func headerField(name string) *typed {
 	all := headers(name)
-	return textField(func(r *Request) string {
+	return &typed{kind: text, text: func(r *Request, _ *scratch) (string, bool) {
 		v, _, _ := all(r, cursor{})
-		return v
-	})
+		return v, true
+	}}
 }
 
 // joinedField is all fields of a name, which make one list (RFC 9110, 5.3).

@@ -15,6 +15,7 @@ type function struct {
 	more     bool // the last param may be given again and again
 	arrays   bool // takes arrays as well
 	fixed    bool // may do without anything of the request
+	repeats  int  // how often it may go over the text that it makes; 0 is once
 
 	// call sets what t does with checked arguments. The problem is about the last
 	// one, and "" where there is none.
@@ -36,7 +37,7 @@ var functions = map[string]*function{
 	},
 	"url_decode": {
 		usage: `url_decode(text) or url_decode(text, "ru")`, params: []kind{text, text}, optional: 1,
-		call: callDecode,
+		repeats: maxDecodings, call: callDecode,
 	},
 	"concat": {
 		usage: "concat(text, text, …)", params: []kind{text}, more: true, fixed: true,
@@ -169,13 +170,17 @@ func (c *checker) call(o *operand) (*typed, error) {
 			t.shape = mapped
 		}
 		t.buffered = t.buffered || arg.buffered
+		t.length = t.length.plus(arg.length)
 		args[i] = arg
 	}
 	if problem := f.call(t, args); problem != "" {
 		return nil, c.errorf(args[given-1].at, "%s", problem)
 	}
 	c.buffered = c.buffered || t.buffered
-	return t, nil
+	if t.kind == text {
+		return t, c.spend(at, f.passes(), t.length)
+	}
+	return t, c.spendInLoop(at, t.length)
 }
 
 // callLoop checks any and all.
@@ -197,6 +202,9 @@ func (c *checker) callLoop(o *operand) (*typed, error) {
 	case l.elements == nil:
 		return nil, c.errorf(at, "%s goes through the elements of an array; there is no [*] in it: %s", o.Name, functions[o.Name].usage)
 	}
+	if err := c.spend(at, l.turns, length{apart: int(l.apart)}); err != nil {
+		return nil, err
+	}
 	t := &typed{at: at, label: formatOperand(&operand{Name: o.Name, Call: o.Call}), kind: truth}
 	t.truth = through(l.elements, holds, o.Name == "all")
 	return t, nil
@@ -210,7 +218,7 @@ func (c *checker) argument(function string, a *argument, want kind, arrays bool)
 		if err != nil {
 			return nil, err
 		}
-		t := &typed{at: at, label: formatLiteral(a.Literal), kind: v.kind, constant: true}
+		t := &typed{at: at, label: formatLiteral(a.Literal), kind: v.kind, constant: true, length: length{apart: len(v.text)}}
 		t.text = func(*Request, *scratch) (string, bool) { return v.text, true }
 		return t, c.argumentKind(function, t, want)
 	}

@@ -50,6 +50,9 @@ type typed struct {
 
 	constant bool // a literal
 	buffered bool // makes text in the scratch
+	ready    bool // text of a request that need not be looked for
+	ofFields bool // elements are of header fields
+	length   length
 
 	text    textOf
 	number  numberOf

@@ -6,15 +6,10 @@ import (
 	"strings"
 )
 
-// maxSteps bounds the steps of all regular expressions of an expression together, with
-// their repetitions written out. Matching takes up to that many for each byte of a value
-// that a visitor chose, and a short source can ask for millions.
-const maxSteps = 2000
-
 // pattern compiles the right side of matches. In a quoted string the escapes are
 // those of regular expressions, so that \. needs no second backslash; there too
 // \" is a quote.
-func (c *checker) pattern(q *quoted) (*regexp.Regexp, error) {
+func (c *checker) pattern(q *quoted, of length) (*regexp.Regexp, error) {
 	source := patternSource(q)
 	parsed, err := syntax.Parse(source, syntax.Perl)
 	if err != nil {
@@ -24,8 +19,8 @@ func (c *checker) pattern(q *quoted) (*regexp.Regexp, error) {
 	if n > maxSteps {
 		return nil, c.errorf(q.Pos.Offset, "this regular expression has %d steps with its repetitions written out; %d are allowed", n, maxSteps)
 	}
-	if c.steps += n; c.steps > maxSteps {
-		return nil, c.errorf(q.Pos.Offset, "the regular expressions up to this one have %d steps together with their repetitions written out; %d are allowed", c.steps, maxSteps)
+	if err := c.spend(q.Pos.Offset, n, of); err != nil {
+		return nil, err
 	}
 	return regexp.Compile(source)
 }

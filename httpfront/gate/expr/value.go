@@ -10,7 +10,11 @@ import (
 type Value struct {
 	of       *typed
 	buffered bool // needs a scratch
+	steps    int  // as those of an expression
 }
+
+// Steps is what Expression.Steps is.
+func (v *Value) Steps() int { return v.steps }
 
 // CompileValue turns a source such as http.request.headers["x-api-key"] into a value, or
 // returns an *Error. Of what comes several times, such as a cookie of a name, the first is
@@ -45,7 +49,7 @@ func CompileValue(source string) (*Value, error) {
 	case t.kind != text && t.kind != address:
 		return nil, c.errorf(t.at, "%s is %v; want a string or an IP address", t.label, t)
 	}
-	return &Value{of: t, buffered: c.buffered}, nil
+	return &Value{of: t, buffered: c.buffered, steps: c.cost.steps()}, nil
 }
 
 // IsAddress reports whether the value is an address, of which Append writes the 16 bytes

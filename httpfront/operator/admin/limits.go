@@ -200,6 +200,7 @@ func (c *Call) checkLimits(r *reader, was, is []catalog.RateLimit, at int) {
 		r.mistakes = append(r.mistakes, Mistake{Code: CodeConflict, Message: fmt.Sprintf("there would be %d rate limits, and there may be %d; delete one first, or leave one out", len(is), limit.MaxRules)})
 		return
 	}
+	check := catalog.LimitCheck(c.api.mesh.CheckLimit).Once()
 	found := fieldsOf(r.mistakes)
 	for i := range is {
 		prefix := ""
@@ -214,9 +215,9 @@ func (c *Call) checkLimits(r *reader, was, is []catalog.RateLimit, at int) {
 		}
 		var before []error
 		if j := slices.IndexFunc(was, func(l catalog.RateLimit) bool { return l.ID == is[i].ID }); j >= 0 {
-			before = catalog.CheckLimit(was, j, c.api.mesh.CheckLimit)
+			before = catalog.CheckLimit(was, j, check)
 		}
-		after := catalog.CheckLimit(is, i, c.api.mesh.CheckLimit)
+		after := catalog.CheckLimit(is, i, check)
 		for _, err := range newLeaves(errors.Join(before...), errors.Join(after...)) {
 			if m := r.limitMistake(err, prefix); m.Field == "" || !slices.Contains(found, m.Field) {
 				r.mistakes = append(r.mistakes, m)

@@ -23,7 +23,7 @@ type Mesh interface {
 	// templates); for catalog.Catalog.Check.
 	Check(s *room.Settings) error
 	// CheckLimit is the same for rate limits; for catalog.CheckLimits.
-	CheckLimit(r *limit.Rule) error
+	CheckLimit(r *limit.Rule) (steps int, err error)
 	// Room returns what goes on in a room; false if this node does not run it (yet).
 	Room(id crdt.RoomID, now time.Time) (RoomState, bool)
 	// Preview keeps a template for a while and returns the path (below the admin listener) under which it is shown.

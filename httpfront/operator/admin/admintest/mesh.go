@@ -90,11 +90,11 @@ func (m *Mesh) Check(s *room.Settings) error {
 }
 
 // CheckLimit implements admin.Mesh.
-func (m *Mesh) CheckLimit(r *limit.Rule) error {
+func (m *Mesh) CheckLimit(r *limit.Rule) (steps int, err error) {
 	if m.LimitChecks == nil {
-		return nil
+		return 0, nil
 	}
-	return m.LimitChecks(r)
+	return 0, m.LimitChecks(r)
 }
 
 // Room implements admin.Mesh.
