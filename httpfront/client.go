@@ -37,7 +37,16 @@ func (e *client) asks(c *upstream.Conn) {
 	}
 }
 
-// hasLeft reports whether a connection to an origin was ended for that.
+// Waits implements upstream.Client.
+func (e *client) Waits(w *upstream.Waiting) {
+	if w == nil {
+		e.Asks(nil)
+		return
+	}
+	e.Asks(w)
+}
+
+// hasLeft reports whether a connection to an origin, or the wait for one, was ended for that.
 func (e *client) hasLeft() bool { return e != nil && e.HasLeft() }
 
 // freeReader gives the reader of e back. What it holds is lost.

@@ -360,9 +360,11 @@ func TestWhoLeavesFreesThePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			arrived, gone := make(chan struct{}), make(chan struct{})
+			var others atomic.Int32
 			w := &witness{}
 			f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/slow" {
+					others.Add(1)
 					return
 				}
 				io.Copy(io.Discard, r.Body)
@@ -388,10 +390,23 @@ func TestWhoLeavesFreesThePlace(t *testing.T) {
 			if tt.begins != "" {
 				expect(t, c, "HTTP/1.1 200 ")
 			}
+			told := 0
+			for _, head := range []string{"GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nContent-Length: 2\r\n"} { // who waits for the place behind it
+				var behind net.Conn = f.dial()
+				if name == "over TLS" {
+					behind = tls.Client(behind, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is our own
+				}
+				io.WriteString(behind, head+"Host: a\r\n\r\nab")
+				behind.Close()
+				told++
+				_, line := w.next(t, told)
+				has(t, "the access log of who waited", line, `" 499 `)
+			}
 			c.Close()
 			<-gone
-			_, line := w.next(t, 1)
+			_, line := w.next(t, told+1)
 			has(t, "the access log", line, tt.status)
+			equal(t, "requests at the origin of who left while waiting", others.Load(), 0)
 			waitFor(t, "the place to be free", func() bool { return f.active() == 0 })
 			if o := f.front.Origins()[0].Origins[0]; o.Failures != 0 || o.State != "in" {
 				t.Errorf("the origin is said to have failed: %+v", o)

@@ -35,7 +35,7 @@ func (x *exchange) release() {
 // nil if there is none.
 func (f *Front) resume(a *admitted) (*upstream.Conn, error) {
 	r := a.req
-	if r.edge == nil || r.Upgrade || a.tried != (upstream.Tried{}) {
+	if r.edge == nil || r.Upgrade || a.tried.Any() {
 		return nil, nil
 	}
 	c := r.edge.kept.Load()
@@ -53,7 +53,7 @@ func (f *Front) resume(a *admitted) (*upstream.Conn, error) {
 	switch err := f.ask(c, r); {
 	case err == upstream.ErrStale:
 		c.Discard()
-		a.tried = upstream.Tried{}
+		a.tried = upstream.Tried{For: a.tried.For}
 		return nil, nil
 	case err != nil:
 		return c, fmt.Errorf("wait for the response: %w", err)

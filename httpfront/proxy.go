@@ -31,6 +31,9 @@ type admitted struct {
 
 // proxy lets an origin answer.
 func (f *Front) proxy(a *admitted) {
+	if a.req.edge != nil {
+		a.tried.For = a.req.edge
+	}
 	for again := 0; ; again++ {
 		far, err := f.attempt(a)
 		if err == nil {
@@ -48,6 +51,9 @@ func (f *Front) proxy(a *admitted) {
 // does not, the error comes with how far the request got, and that origin is closed.
 func (f *Front) attempt(a *admitted) (delivery, error) {
 	conn, err := f.connect(a)
+	if conn == nil && a.req.edge.hasLeft() {
+		return delivered, errLeft
+	}
 	if conn == nil {
 		return deliveryOf(nil, err), err
 	}
@@ -77,7 +83,7 @@ func (f *Front) attempt(a *admitted) (delivery, error) {
 	return far, err
 }
 
-// errLeft says that the client has closed the connection while the origin worked, which is no fault of the origin.
+// errLeft says that the client has closed the connection while the origin worked, or before it was asked, which is no fault of the origin.
 var errLeft = errors.New("the client has left")
 
 // clientLeft is for the access log, in which it has the code that nginx gives it: hardly anybody gets the answer.

@@ -18,7 +18,7 @@ type asking struct {
 	left   bool
 }
 
-// Aborter is a connection to an origin.
+// Aborter is a connection to an origin, or the wait for one.
 type Aborter interface {
 	// Abort ends what is under way on it.
 	Abort()
@@ -33,7 +33,17 @@ func (e *Conn) Asks(origin Aborter) {
 	a.mu.Unlock()
 }
 
-// HasLeft reports whether an origin was aborted since the client has left.
+// Left looks whether the client has left.
+func (e *Conn) Left() bool {
+	a := &e.asking
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, ok := e.raw.(interface{ Left() bool })
+	a.left = a.left || ok && c.Left()
+	return a.left
+}
+
+// HasLeft reports whether it was noticed that the client has left.
 func (e *Conn) HasLeft() bool {
 	a := &e.asking
 	a.mu.Lock()

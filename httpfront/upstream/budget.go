@@ -32,7 +32,7 @@ func (b *Budget) join(p *pool) {
 }
 
 // enter takes a place for a connection that p opens. It waits for one only where none is unused.
-func (b *Budget) enter(p *pool) error {
+func (b *Budget) enter(by Client, p *pool) error {
 	if b == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (b *Budget) enter(p *pool) error {
 		default:
 		}
 		if !b.closeOldest() {
-			return p.wait(b.places)
+			return p.wait(by, b.places)
 		}
 	}
 }

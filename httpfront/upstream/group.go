@@ -15,6 +15,7 @@ var (
 	ErrBusy    = errors.New("no place became free at the origin")
 	ErrTunnels = errors.New("too many upgraded connections")
 	ErrClosed  = errors.New("the front has stopped")
+	ErrLeft    = errors.New("the client has left while it waited for a place")
 	ErrStale   = errors.New("the origin has closed an unused connection, or has spoken on it")
 )
 
@@ -97,7 +98,27 @@ const (
 )
 
 // Tried is which origins a request has been to. The zero value is none.
-type Tried struct{ set indexes }
+type Tried struct {
+	For Client // who waits for a place; nil: nobody who can leave
+	set indexes
+}
+
+// Any reports whether there is such an origin.
+func (t Tried) Any() bool { return t.set != 0 }
+
+// Client is whose request waits for a place at an origin.
+type Client interface {
+	// Waits says what is aborted from now on when the client leaves; nil: nothing.
+	Waits(w *Waiting)
+	// Left reports whether the client has left.
+	Left() bool
+}
+
+// Waiting is a wait for a place.
+type Waiting struct{ given chan struct{} }
+
+// Abort gives the wait up. It is called once.
+func (w *Waiting) Abort() { close(w.given) }
 
 // Others reports whether there is an origin that the request has not been to.
 func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-1 }
@@ -106,7 +127,7 @@ func (g *Group) Others(t Tried) bool { return t.set != indexes(1)<<len(g.pools)-
 // one, and returns a connection to it. For a request that has been somewhere it
 // is a new one: if one connection was closed while it was unused, others will
 // be, and of the origin where it was all of them are closed. It adds the origin to
-// t. The error wraps ErrBusy, or is ErrClosed or a *DialError.
+// t. The error wraps ErrBusy, or is ErrClosed, ErrLeft or a *DialError.
 func (g *Group) Acquire(t *Tried, use Use) (*Conn, error) { return g.acquire(t, use, true) }
 
 // AcquireToAsk is Acquire for a request that goes out by Conn.Ask, which finds out by itself
@@ -121,7 +142,7 @@ func (g *Group) acquire(t *Tried, use Use, look bool) (*Conn, error) {
 		p.closeIdle(time.Now())
 	}
 	began := time.Now()
-	c, err := p.acquire(use, been != 0, look)
+	c, err := p.acquire(t.For, use, been != 0, look)
 	if err == nil {
 		c.began = began
 	}
@@ -135,7 +156,7 @@ func (g *Group) Resume(c *Conn, t *Tried, use Use, look bool) error {
 	p := c.pool
 	g.kept.Add(-1)
 	p.requests.Add(1)
-	if err := p.take(use); err != nil {
+	if err := p.take(t.For, use); err != nil {
 		p.close(c)
 		return err
 	}
@@ -163,7 +184,7 @@ func (g *Group) AcquireTunnel(t *Tried) (*Conn, error) {
 	p := g.choose(t)
 	p.requests.Add(1)
 	began := time.Now()
-	c, err := p.dial(true)
+	c, err := p.dial(t.For, true)
 	if err == nil {
 		c.began = began
 	} else {

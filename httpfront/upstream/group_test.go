@@ -282,12 +282,12 @@ func TestAnotherOriginKeepsItsConnections(t *testing.T) {
 		g, _ := open(t, Config{Origins: parsed(a.URL, b.URL), Limits: Limits{Conns: places}})
 		var conns []*Conn
 		for range idle {
-			conns = append(conns, acquired(g, Tried{1})) // it has been to a, so it is b's turn
+			conns = append(conns, acquired(g, Tried{set: 1})) // it has been to a, so it is b's turn
 		}
 		for _, c := range conns {
 			c.Release()
 		}
-		failedAtA := Tried{1}
+		failedAtA := Tried{set: 1}
 		c := must(g.Acquire(&failedAtA, Request))
 		if c.Origin().String() != b.URL || c.Reused() {
 			t.Fatalf("%d idle: got one to %v, reused %v; want a new one to %s", idle, c.Origin(), c.Reused(), b.URL)

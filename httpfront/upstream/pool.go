@@ -65,8 +65,8 @@ func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
 // acquire waits for a free place and returns a connection: a new one if fresh is
 // asked for, else an unused one that is open, if there is one. look says that it is looked at
 // whether it is open.
-func (p *pool) acquire(use Use, fresh, look bool) (*Conn, error) {
-	if err := p.take(use); err != nil {
+func (p *pool) acquire(by Client, use Use, fresh, look bool) (*Conn, error) {
+	if err := p.take(by, use); err != nil {
 		return nil, err
 	}
 	var c *Conn
@@ -77,7 +77,7 @@ func (p *pool) acquire(use Use, fresh, look bool) (*Conn, error) {
 		c = p.takeUsable(look)
 	}
 	if c == nil {
-		if c, err = p.dial(false); err != nil {
+		if c, err = p.dial(by, false); err != nil {
 			p.leave(use)
 			return nil, err
 		}
@@ -87,14 +87,14 @@ func (p *pool) acquire(use Use, fresh, look bool) (*Conn, error) {
 }
 
 // take waits for the places of a connection.
-func (p *pool) take(use Use) error {
+func (p *pool) take(by Client, use Use) error {
 	share := p.shares[use]
 	if share != nil {
-		if err := p.wait(share); err != nil {
+		if err := p.wait(by, share); err != nil {
 			return err
 		}
 	}
-	err := p.wait(p.slots)
+	err := p.wait(by, p.slots)
 	if err != nil && share != nil {
 		<-share
 	}
@@ -129,18 +129,29 @@ func (c *Conn) isFresh(idle time.Duration) bool {
 	return time.Since(c.since) < idle
 }
 
-// wait takes a free place.
-func (p *pool) wait(places chan struct{}) error {
+// wait takes a free place. Whose client has left meanwhile gets none: what nobody waits for would be in the way of all behind it.
+func (p *pool) wait(by Client, places chan struct{}) error {
 	select {
 	case places <- struct{}{}:
 		return nil
 	default:
 	}
+	w := &Waiting{given: make(chan struct{})}
+	if by != nil {
+		by.Waits(w)
+		defer by.Waits(nil)
+	}
 	timer := time.NewTimer(p.group.cfg.Timeouts.Wait)
 	defer timer.Stop()
 	select {
 	case places <- struct{}{}:
+		if by != nil && by.Left() {
+			<-places
+			return ErrLeft
+		}
 		return nil
+	case <-w.given:
+		return ErrLeft
 	case <-timer.C:
 		return ErrBusy
 	case <-p.group.done:
@@ -148,9 +159,9 @@ func (p *pool) wait(places chan struct{}) error {
 	}
 }
 
-func (p *pool) dial(tunnel bool) (*Conn, error) {
+func (p *pool) dial(by Client, tunnel bool) (*Conn, error) {
 	budget := p.group.cfg.Budget
-	if err := budget.enter(p); err != nil {
+	if err := budget.enter(by, p); err != nil {
 		return nil, err
 	}
 	conn, err := p.group.dial(p)
