@@ -35,10 +35,10 @@ type failures struct {
 type failureCount struct {
 	since   time.Time
 	told    int // from then on
-	leftOut int // since the last line
+	leftOut int // since a line last told of some
 }
 
-// take counts a failure, and reports whether it is to be told, and how many were not before it.
+// take counts a failure, and reports whether it is to be told, and how many were not that no line has told of.
 func (f *failures) take(kind failureKind, now time.Time) (leftOut int, told bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,7 +49,7 @@ func (f *failures) take(kind failureKind, now time.Time) (leftOut int, told bool
 			f.kinds = map[failureKind]*failureCount{}
 		}
 		if len(f.kinds) >= kindsMax {
-			maps.DeleteFunc(f.kinds, func(_ failureKind, c *failureCount) bool { return now.Sub(c.since) >= failuresEvery })
+			maps.DeleteFunc(f.kinds, func(_ failureKind, c *failureCount) bool { return now.Sub(c.since) >= failuresEvery && c.leftOut == 0 })
 		}
 		f.kinds[kind] = c
 	}
@@ -58,7 +58,7 @@ func (f *failures) take(kind failureKind, now time.Time) (leftOut int, told bool
 	}
 	if c.told >= failuresTold {
 		c.leftOut++
-		return 0, false
+		return c.leftOut, false
 	}
 	c.told++
 	leftOut, c.leftOut = c.leftOut, 0
@@ -85,10 +85,25 @@ func (f *failures) log(log *slog.Logger, in *room.Settings, what failure, err er
 func (f *failures) tell(log *slog.Logger, level slog.Level, kind failureKind, message string, attrs ...slog.Attr) {
 	leftOut, told := f.take(kind, time.Now())
 	if !told {
+		if leftOut == 1 {
+			time.AfterFunc(failuresEvery, func() { f.tellRest(log, level, kind) })
+		}
 		return
 	}
 	if leftOut > 0 {
 		attrs = append(attrs, slog.Int("left_out", leftOut))
 	}
 	log.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+// tellRest tells how many of a kind were left out, if no line has done so: none may fail any more that could.
+func (f *failures) tellRest(log *slog.Logger, level slog.Level, kind failureKind) {
+	f.mu.Lock()
+	c := f.kinds[kind]
+	n := c.leftOut
+	c.leftOut = 0
+	f.mu.Unlock()
+	if n > 0 {
+		log.LogAttrs(context.Background(), level, "more of the same kind were not logged", slog.String("kind", kind.title), slog.String("room", kind.room), slog.Int("left_out", n))
+	}
 }

@@ -25,7 +25,9 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		logger := slog.New(slog.NewTextHandler(&log, nil))
 		var f failures
 		down := failure{code: http.StatusBadGateway, title: "The site does not answer"}
-		fail := func(in *room.Settings, what failure) { f.log(logger, in, what, errors.New("refused"), "an-id") }
+		fail := func(in *room.Settings, what failure) {
+			f.log(logger, in, what, errors.New("refused"), "an-id")
+		}
 		tickets := &room.Settings{Name: "tickets", Host: "shop.example", Path: "/tickets"}
 		for range 5000 {
 			fail(tickets, down)
@@ -38,12 +40,18 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		lacks(t, "lines of three kinds", got, "left_out")
 		line, _, _ := strings.Cut(got, "\n")
 		has(t, "a line", line, `msg="request failed" error=refused status=502 room=tickets path=shop.example/tickets request=an-id`)
-		time.Sleep(failuresEvery)
-		fail(tickets, down)
-		fail(tickets, down)
+		time.Sleep(failuresEvery - time.Second)
+		equal(t, "lines within the minute", log.text(), got)
+		time.Sleep(2 * time.Second) // nothing fails any more
 		later := strings.TrimPrefix(log.text(), got)
-		equal(t, "lines a minute later", strings.Count(later, "\n"), 2)
-		equal(t, "those that tell how many were left out", strings.Count(later, "left_out=4990"), 1)
+		equal(t, "lines a minute later", strings.Count(later, "\n"), 3)
+		equal(t, "those that tell how many were left out", strings.Count(later, "left_out=4990"), 3)
+		has(t, "one of them", later, `kind="The site does not answer" room=tickets left_out=4990`)
+		fail(tickets, down)
+		fail(tickets, down)
+		last := strings.TrimPrefix(log.text(), got+later)
+		equal(t, "lines after that", strings.Count(last, "\n"), 2)
+		lacks(t, "lines after that", last, "left_out")
 	})
 }
 

@@ -106,7 +106,9 @@ func limitRules(rules []limit.Rule) []limit.Rule {
 }
 
 // checkLimit reports what of a rate limit the front cannot use, and else what it costs.
-func (f *follower) checkLimit(r *limit.Rule) (steps int, err error) { return httpfront.CheckLimit(r, f.lists) }
+func (f *follower) checkLimit(r *limit.Rule) (steps int, err error) {
+	return httpfront.CheckLimit(r, f.lists)
+}
 
 // followLimits takes over the rate limits that hold.
 func (f *follower) followLimits(rules []limit.Rule, refused []catalog.Refusal) {
