@@ -1,9 +1,11 @@
 package httpfront
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +18,8 @@ const (
 	failuresTold  = 10
 	failuresEvery = time.Minute
 	kindsMax      = 1000
+
+	pathShown = 200 // bytes of a request's path in a line
 )
 
 // failureKind is what failures have in common that are told together. There are as many kinds as rooms times
@@ -65,9 +69,9 @@ func (f *failures) take(kind failureKind, now time.Time) (leftOut int, told bool
 	return leftOut, true
 }
 
-// log tells of a request of a room, nil for none, that failed. The path is the room's, as it is configured, since what
-// a visitor has asked for is for the access log alone.
-func (f *failures) log(log *slog.Logger, in *room.Settings, what failure, err error, id string) {
+// log tells of a request of a room, nil for none, that failed. Of what the visitor has asked for it tells the path, which says
+// what of the site has failed: what stands in a query is for the access log alone.
+func (f *failures) log(log *slog.Logger, in *room.Settings, what failure, err error, target []byte, id string) {
 	level := levelOf(what)
 	if !log.Enabled(context.Background(), level) {
 		return
@@ -76,9 +80,9 @@ func (f *failures) log(log *slog.Logger, in *room.Settings, what failure, err er
 	attrs := []slog.Attr{attrError(err), attrStatus(what.code)}
 	if in != nil {
 		kind.room = in.Name
-		attrs = append(attrs, slog.String("room", in.Name), slog.String("path", in.Host+max(in.Path, "/")))
+		attrs = append(attrs, slog.String("room", in.Name))
 	}
-	f.tell(log, level, kind, "request failed", append(attrs, slog.String("request", id))...)
+	f.tell(log, level, kind, "request failed", append(attrs, slog.String("path", pathToTell(target)), slog.String("request", id))...)
 }
 
 // tell logs a line of a kind, if it is not one of too many.
@@ -106,4 +110,13 @@ func (f *failures) tellRest(log *slog.Logger, level slog.Level, kind failureKind
 	if n > 0 {
 		log.LogAttrs(context.Background(), level, "more of the same kind were not logged", slog.String("kind", kind.title), slog.String("room", kind.room), slog.Int("left_out", n))
 	}
+}
+
+// pathToTell returns the path of a target, and of a long one its beginning.
+func pathToTell(target []byte) string {
+	path, _, _ := bytes.Cut(target, []byte("?"))
+	if len(path) > pathShown {
+		return strings.ToValidUTF8(string(path[:pathShown]), "") + "…"
+	}
+	return string(path)
 }

@@ -26,7 +26,7 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		var f failures
 		down := failure{code: http.StatusBadGateway, title: "The site does not answer"}
 		fail := func(in *room.Settings, what failure) {
-			f.log(logger, in, what, errors.New("refused"), "an-id")
+			f.log(logger, in, what, errors.New("refused"), []byte("/tickets/7?token=secret"), "an-id")
 		}
 		tickets := &room.Settings{Name: "tickets", Host: "shop.example", Path: "/tickets"}
 		for range 5000 {
@@ -39,7 +39,7 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		equal(t, "lines of three kinds", strings.Count(got, "\n"), 3*failuresTold)
 		lacks(t, "lines of three kinds", got, "left_out")
 		line, _, _ := strings.Cut(got, "\n")
-		has(t, "a line", line, `msg="request failed" error=refused status=502 room=tickets path=shop.example/tickets request=an-id`)
+		has(t, "a line", line, `msg="request failed" error=refused status=502 room=tickets path=/tickets/7 request=an-id`)
 		time.Sleep(failuresEvery - time.Second)
 		equal(t, "lines within the minute", log.text(), got)
 		time.Sleep(2 * time.Second) // nothing fails any more
@@ -53,6 +53,15 @@ func TestFailuresDoNotFillTheLog(t *testing.T) {
 		equal(t, "lines after that", strings.Count(last, "\n"), 2)
 		lacks(t, "lines after that", last, "left_out")
 	})
+}
+
+// TestPathToTell: without the query, and not longer than a line can bear.
+func TestPathToTell(t *testing.T) {
+	for target, want := range map[string]string{
+		"/": "/", "*": "*", "/a?b=c": "/a", "/" + strings.Repeat("a", 4000): "/" + strings.Repeat("a", pathShown-1) + "…",
+	} {
+		equal(t, "the path", pathToTell([]byte(target)), want)
+	}
 }
 
 // TestKindsOfFailuresAreForgotten has rooms come, fail and go for years.

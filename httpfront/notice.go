@@ -90,7 +90,7 @@ const retryAfter = "2"
 // share an id, by which an operator finds what a visitor tells of.
 func (f *Front) fail(w *answer, r *request, in Room, what failure, err error) {
 	id := newRequestID()
-	f.failures.log(f.cfg.Logger, settingsOf(in), what, err, id)
+	f.failures.log(f.cfg.Logger, settingsOf(in), what, err, r.Target, id)
 	h := w.begin(what.code)
 	h.Set("Cache-Control", "private, no-store")
 	h.Set(stateField, stateFailed)
