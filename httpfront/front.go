@@ -86,8 +86,7 @@ func New(cfg Config) (*Front, error) {
 // requests run.
 func (f *Front) SetKeys(ring *pass.Keyring) { f.keys.replace(ring) }
 
-// SetMesh says of which mesh sessions are from now on: those of others are none. Zero is a
-// mesh of a time in which passes did not say so.
+// SetMesh says of which mesh sessions are from now on: those of others are none.
 func (f *Front) SetMesh(id [16]byte) { f.keys.bind(id) }
 
 // keys are those with which passes are opened and sealed.

@@ -43,7 +43,7 @@ func (s *Server) assemble(rooms []room.Settings) (err error) {
 	if s.front, err = s.newFront(rooms, crawlers); err != nil {
 		return err
 	}
-	s.front.SetMesh(passMesh(s.node.Mesh(), s.older))
+	s.front.SetMesh(s.node.Mesh())
 	follower.front, follower.node = s.front, s.node
 	if err = follower.begin(cfg.Limits.Rules, len(rooms)); err != nil {
 		return err
@@ -163,22 +163,13 @@ func (s *Server) newNode(rooms []room.Settings, follow *node.Cataloging) (*node.
 // joined has all parts go by the mesh that this node is of from now on.
 func (s *Server) joined(id bootstrap.MeshID) {
 	s.mesh.SetMesh(transport.MeshID(id))
-	s.front.SetMesh(passMesh(id, s.older))
+	s.front.SetMesh(id)
 }
 
 // olderMesh returns the mesh that nodes are of that ran a version which knew of none: all of
 // those that share a secret.
 func olderMesh(secret transport.Secret) (id bootstrap.MeshID) {
 	copy(id[:], secret.Lasting("mesh id", len(id)))
-	return id
-}
-
-// passMesh returns by which mesh passes are told apart: those of a mesh of nodes that knew of
-// none are as those nodes know them.
-func passMesh(id, older bootstrap.MeshID) [16]byte {
-	if id == older {
-		return [16]byte{}
-	}
 	return id
 }
 

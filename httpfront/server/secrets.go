@@ -349,10 +349,6 @@ func passKeys(order []transport.Secret, older int) (*pass.Keyring, error) {
 		copy(k.Secret[:], s.Derive("pass key 1", pass.KeySize))
 		keys = append(keys, k)
 	}
-	for _, k := range keys[:len(keys):len(keys)] {
-		// Earlier builds gave every key this number.
-		keys = append(keys, pass.Key{ID: 1, Retiring: true, Secret: k.Secret})
-	}
 	return pass.NewKeyring(keys[0], keys[1:]...)
 }
 

@@ -262,19 +262,6 @@ func TestPassesMoveToTheKeyThatIsUsed(t *testing.T) {
 	}
 }
 
-// TestPassesOfEarlierBuildsOpen: their keys had all the same number.
-func TestPassesOfEarlierBuildsOpen(t *testing.T) {
-	secret := transport.NewSecret()
-	k := pass.Key{ID: 1}
-	copy(k.Secret[:], secret.Derive("pass key 1", pass.KeySize))
-	earlier, now := must(pass.NewKeyring(k)), must(passKeys([]transport.Secret{secret}, 0))
-	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
-	got, as, err := now.OpenFrom(earlier.AppendSeal(nil, p, ""), p.Room, "", nil)
-	if err != nil || got != p || as && secret.Derive("pass key id", 1)[0] != 1 {
-		t.Errorf("got %+v, %v, %v", got, as, err)
-	}
-}
-
 // TestAnOwnSecretStays: one that was removed is written again, and what a crash has left of making one is none.
 func TestAnOwnSecretStays(t *testing.T) {
 	dir := t.TempDir()

@@ -11,37 +11,32 @@ import (
 
 // The body of a pass:
 //
-//	flags 1 B | visitor 16 B | arrival | last poll | refresh
+//	flags 1 B
+//	bound:    parts 1 B | sum 6 B, of what it is bound to
+//	visitor 16 B | arrival | last poll | refresh
 //	accepted: accepted at | lease end
 //	ticket:   anchor 16 B | boot | block | seq
-//	shown:    terms 4 B | minutes | quarter | three quarters
-//	mesh:     6 B, of a session: which mesh it is of; then there is no shown
+//	mesh 6 B, with accepted or ticket: of which mesh the session is
+//	shown:    terms 4 B | minutes | quarter | three quarters, of who has no session
 //
 // Times are milliseconds since 1970 and the refresh interval is milliseconds,
-// all as varints; 0 is the zero time. borrowed is a flag alone. Version 1 had no
-// shown, version 2 no borrowed, version 3 no mesh.
+// all as varints; 0 is the zero time. borrowed is a flag alone.
 const (
 	flagAccepted = 1 << iota
 	flagTicket
 	flagShown
 	flagBorrowed
-	flagMesh
+	flagBound
+	flagsKnown  = 1<<iota - 1
+	flagsInside = flagAccepted | flagTicket // of a session
 )
 
 // meshSize is enough that hardly any two meshes are taken for one.
 const meshSize = 6
 
-// flagsKnown are the flags that a body may have, by version.
-var flagsKnown = [...]byte{
-	1: flagAccepted | flagTicket,
-	2: flagAccepted | flagTicket | flagShown,
-	3: flagAccepted | flagTicket | flagShown | flagBorrowed,
-	5: flagAccepted | flagTicket | flagBorrowed | flagMesh,
-}
-
 const (
 	bodyMin = 1 + 16 + 3
-	bodyMax = 1 + 16 + 3*maxMilli + 2*maxMilli +
+	bodyMax = 1 + boundSize + 16 + 3*maxMilli + 2*maxMilli +
 		16 + 2*binary.MaxVarintLen64 + binary.MaxVarintLen32 +
 		max(4+3*binary.MaxVarintLen16, meshSize)
 
@@ -52,15 +47,11 @@ const (
 	refreshLimit = 1 << 32
 )
 
-// session reports whether a pass says that its visitor was let in.
-func session(p *node.Pass) bool { return p.Accepted() || !p.Ticket.IsZero() }
-
-// appendBody appends a pass. A session is of the mesh of; zero: of one in which passes do
-// not say so.
-func appendBody(b []byte, p node.Pass, of [meshSize]byte) []byte {
+// appendBody appends a pass that is bound so, where bound is not empty. A session is of the mesh of.
+func appendBody(b []byte, p node.Pass, bound []byte, of [meshSize]byte) []byte {
 	var flags byte
-	if session(&p) && of != [meshSize]byte{} {
-		flags |= flagMesh
+	if len(bound) > 0 {
+		flags |= flagBound
 	}
 	if p.Accepted() {
 		flags |= flagAccepted
@@ -68,13 +59,14 @@ func appendBody(b []byte, p node.Pass, of [meshSize]byte) []byte {
 	if !p.Ticket.IsZero() {
 		flags |= flagTicket
 	}
-	if p.Shown != (room.Shown{}) && flags&flagMesh == 0 { // who is in was shown something long ago
+	if p.Shown != (room.Shown{}) && flags&flagsInside == 0 { // who is in was shown something long ago
 		flags |= flagShown
 	}
 	if p.Borrowed {
 		flags |= flagBorrowed
 	}
 	b = append(b, flags)
+	b = append(b, bound...)
 	b = append(b, p.Visitor[:]...)
 	b = appendTime(b, p.Arrival)
 	b = appendTime(b, p.LastPoll)
@@ -89,14 +81,14 @@ func appendBody(b []byte, p node.Pass, of [meshSize]byte) []byte {
 		b = binary.AppendUvarint(b, uint64(p.Ticket.Block))
 		b = binary.AppendUvarint(b, p.Ticket.Seq)
 	}
+	if flags&flagsInside != 0 {
+		b = append(b, of[:]...)
+	}
 	if flags&flagShown != 0 {
 		b = binary.BigEndian.AppendUint32(b, p.Shown.Terms)
 		b = binary.AppendUvarint(b, uint64(p.Shown.Minutes))
 		b = binary.AppendUvarint(b, uint64(p.Shown.P25))
 		b = binary.AppendUvarint(b, uint64(p.Shown.P75))
-	}
-	if flags&flagMesh != 0 {
-		b = append(b, of[:]...)
 	}
 	return b
 }
@@ -114,14 +106,15 @@ func appendMilli(b []byte, v int64) []byte {
 	return binary.AppendUvarint(b, uint64(min(max(v, 0), milliLimit-1)))
 }
 
-// parseBody reads what appendBody wrote, in this version or an earlier one. Only
-// a holder of a key can have written the bytes, so being exact here guards against
-// other versions of ourselves, not against forgers. A session of another mesh than of is
-// none: what is left of it is the arrival.
-func parseBody(version byte, b []byte, of [meshSize]byte) (node.Pass, bool) {
+// parseBody reads what appendBody wrote. Only a holder of a key can have written the bytes, so
+// being exact here guards against mistakes of ourselves, not against forgers. A session of another
+// mesh than of is none: what is left of it is the arrival. What the pass is bound to is a part of b.
+func parseBody(b []byte, of [meshSize]byte) (p node.Pass, bound []byte, ok bool) {
 	r := reader{b: b}
-	var p node.Pass
 	flags := r.byte()
+	if flags&flagBound != 0 {
+		bound = r.take(boundSize)
+	}
 	r.read(p.Visitor[:])
 	p.Arrival = r.time()
 	p.LastPoll = r.time()
@@ -136,6 +129,10 @@ func parseBody(version byte, b []byte, of [meshSize]byte) (node.Pass, bool) {
 		p.Ticket.Block = uint32(r.uvarint(1<<32 - 1))
 		p.Ticket.Seq = r.uvarint(1<<64 - 1)
 	}
+	is := of
+	if flags&flagsInside != 0 {
+		r.read(is[:])
+	}
 	if flags&flagShown != 0 {
 		var terms [4]byte
 		r.read(terms[:])
@@ -145,19 +142,15 @@ func parseBody(version byte, b []byte, of [meshSize]byte) (node.Pass, bool) {
 		p.Shown.P75 = uint16(r.uvarint(1<<16 - 1))
 	}
 	p.Borrowed = flags&flagBorrowed != 0
-	var is [meshSize]byte
-	if flags&flagMesh != 0 {
-		r.read(is[:])
-	}
-	if is != of && session(&p) {
+	if is != of {
 		p.LastPoll = p.LeaseEnd // as long as that, it would have been as good as a visitor who asks
 		p.AcceptedAt, p.LeaseEnd, p.Ticket, p.Borrowed = time.Time{}, time.Time{}, ticket.Ticket{}, false
 		p.Foreign = true
 	}
-	if r.bad || len(r.b) != 0 || flags&^flagsKnown[version] != 0 {
-		return node.Pass{}, false
+	if r.bad || len(r.b) != 0 || flags&^flagsKnown != 0 || flags&flagShown != 0 && flags&flagsInside != 0 {
+		return node.Pass{}, nil, false
 	}
-	return p, true
+	return p, bound, true
 }
 
 // reader takes fields off the front of b. Once something is missing, it is bad
@@ -173,12 +166,16 @@ func (r *reader) byte() byte {
 	return b[0]
 }
 
-func (r *reader) read(dst []byte) {
-	if len(r.b) < len(dst) {
+func (r *reader) read(dst []byte) { copy(dst, r.take(len(dst))) }
+
+// take returns the next n bytes, and none if there are not so many.
+func (r *reader) take(n int) (b []byte) {
+	if len(r.b) < n {
 		r.b, r.bad = nil, true
-		return
+		return nil
 	}
-	r.b = r.b[copy(dst, r.b):]
+	b, r.b = r.b[:n], r.b[n:]
+	return b
 }
 
 func (r *reader) uvarint(limit uint64) uint64 {

@@ -76,15 +76,11 @@ func NewKeyring(sealing Key, others ...Key) (*Keyring, error) {
 }
 
 // Of returns a keyring with the same keys for passes of a mesh. Sessions of another one are
-// none there; what is kept of them is the arrival. Zero is a mesh of a time in which passes
-// did not say of which they are.
+// none there; what is kept of them is the arrival.
 func (r *Keyring) Of(mesh [16]byte) *Keyring {
 	of := *r
-	of.mesh = [meshSize]byte{}
-	if mesh != [16]byte{} {
-		sum := blake2b.Sum256(append([]byte("ropeline pass mesh\x00"), mesh[:]...))
-		copy(of.mesh[:], sum[:])
-	}
+	sum := blake2b.Sum256(append([]byte("ropeline pass mesh\x00"), mesh[:]...))
+	copy(of.mesh[:], sum[:])
 	return &of
 }
 

@@ -15,28 +15,13 @@ import (
 //
 //	version 1 B | key id 1 B | nonce 24 B | body, encrypted | tag 16 B
 //
-// The tag covers version, key id, room id and host as well. Passes are sealed in
-// the newest version. Older ones open as long as nodes may meet them: a visitor
-// keeps the place while a mesh is upgraded. A node of an older version refuses
-// the newer ones, and the visitor is new to it.
-//
-// A bound pass has a version of its own, in which the body begins with what it is
-// bound to:
-//
-//	parts 1 B | sum 6 B | body
-//
-// Sessions of a mesh that has an id have versions of their own, with and without a
-// binding. Where a mesh is of a time before there were ids, nodes of then may meet its
-// passes, and all are as those know them.
+// The tag covers version, key id, room id and host as well. A pass of another version
+// does not open, and its visitor is new.
 const (
-	version      = 3
-	versionMin   = 1
-	versionBound = 4 // the same body as of version 3, bound
-	versionMesh  = 5
-	versionMax   = 6 // the same body as of version 5, bound
-	headerSize   = 2 + chacha20poly1305.NonceSizeX
-	rawMax       = headerSize + boundSize + bodyMax + chacha20poly1305.Overhead
-	rawMin       = headerSize + bodyMin + chacha20poly1305.Overhead
+	version    = 7
+	headerSize = 2 + chacha20poly1305.NonceSizeX
+	rawMax     = headerSize + bodyMax + chacha20poly1305.Overhead
+	rawMin     = headerSize + bodyMin + chacha20poly1305.Overhead
 
 	// MaxSize is the length of the longest sealed pass. Anything longer cannot
 	// be one.
@@ -49,13 +34,13 @@ const (
 // cipher is called through an interface, which would move it to the heap.
 type scratch struct {
 	raw  [rawMax]byte
-	body [boundSize + bodyMax]byte
+	body [bodyMax]byte
 	aad  [2 + len(crdt.RoomID{}) + hostMax]byte
 }
 
 // associated writes what the tag covers beside the body. The room id has a
 // fixed length, so no two pairs of room and host give the same bytes.
-func (s *scratch) associated(version, key byte, room crdt.RoomID, host string) []byte {
+func (s *scratch) associated(key byte, room crdt.RoomID, host string) []byte {
 	b := append(s.aad[:0], version, key)
 	b = append(b, room[:]...)
 	return append(b, host[:min(len(host), hostMax)]...)
@@ -79,21 +64,18 @@ func (r *Keyring) AppendSealTo(dst []byte, p node.Pass, host string, to *Binding
 	defer r.scratch.Put(s)
 	k := &r.sealing
 
-	v, body := byte(version), s.body[:0]
-	if session(&p) && r.mesh != [meshSize]byte{} {
-		v = versionMesh
-	}
+	var buf [boundSize]byte
+	bound := buf[:0]
 	if parts := to.parts(); parts != 0 {
-		v++
 		sum := to.sum(parts, &k.bind)
-		body = append(append(body, parts), sum[:]...)
+		bound = append(append(bound, parts), sum[:]...)
 	}
 	head := s.raw[:headerSize]
-	head[0], head[1] = v, k.id
+	head[0], head[1] = version, k.id
 	rand.Read(head[2:]) // crashes the program rather than return an error
 
-	body = appendBody(body, p, r.mesh)
-	sealed := k.aead.Seal(head, head[2:], body, s.associated(v, k.id, p.Room, host))
+	body := appendBody(s.body[:0], p, bound, r.mesh)
+	sealed := k.aead.Seal(head, head[2:], body, s.associated(k.id, p.Room, host))
 	return encoding.AppendEncode(dst, sealed)
 }
 
@@ -118,7 +100,7 @@ func (r *Keyring) OpenFrom(text []byte, room crdt.RoomID, host string, by *Bindi
 	defer r.scratch.Put(s)
 
 	n, err := encoding.Decode(s.raw[:], text)
-	if err != nil || n < rawMin || s.raw[0] < versionMin || s.raw[0] > versionMax {
+	if err != nil || n < rawMin || s.raw[0] != version {
 		return node.Pass{}, false, ErrInvalid
 	}
 	keys := r.opening[s.raw[1]]
@@ -132,23 +114,17 @@ func (r *Keyring) OpenFrom(text []byte, room crdt.RoomID, host string, by *Bindi
 
 // open opens the first n bytes of s.raw with a key, and leaves them as they are.
 func (s *scratch) open(k *sealer, n int, room crdt.RoomID, host string, by *Binding, of [meshSize]byte) (p node.Pass, as, ok bool) {
-	sealed := s.raw[0] // the version it was sealed in
-	body, err := k.aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(sealed, k.id, room, host))
+	body, err := k.aead.Open(s.body[:0], s.raw[2:headerSize], s.raw[headerSize:n], s.associated(k.id, room, host))
 	if err != nil {
 		return node.Pass{}, false, false
 	}
+	p, bound, ok := parseBody(body, of)
 	parts := byte(0)
-	if sealed == versionBound || sealed == versionMax {
-		if len(body) < boundSize {
+	if len(bound) > 0 {
+		if parts = bound[0]; !by.holds(parts, bound[1:], &k.bind) {
 			return node.Pass{}, false, false
 		}
-		parts = body[0]
-		if !by.holds(parts, body[1:boundSize], &k.bind) {
-			return node.Pass{}, false, false
-		}
-		sealed, body = sealed-1, body[boundSize:]
 	}
-	p, ok = parseBody(sealed, body, of)
 	p.Room = room
 	return p, parts == by.parts() && !k.old, ok
 }
