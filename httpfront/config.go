@@ -21,7 +21,7 @@ import (
 )
 
 // Config says how a Front serves. Rooms and Keys are required, and for Run Origins and
-// one of Listen and Listener; the zero value of everything else means its default.
+// Listener; the zero value of everything else means its default.
 // Negative durations and numbers are refused where nothing else is said.
 type Config struct {
 	Connections
@@ -71,10 +71,7 @@ type Config struct {
 
 // Connections say how clients connect.
 type Connections struct {
-	// Listen is the TCP address to serve on, such as ":8080". It is opened by
-	// Run and not used when Listener is set.
-	Listen string
-	// Listener is served on if it is set; Run closes it.
+	// Listener is served on; Run closes it.
 	Listener net.Listener
 	// TLS, if set, makes the front terminate TLS itself, from version 1.2 on. HTTP/1.1
 	// is the only protocol offered, and acme-tls/1 if NextProtos has it.
@@ -234,8 +231,8 @@ type Timeouts struct {
 // complete checks c and fills its defaults in.
 func (c *Config) complete() error {
 	var errs []error
-	if len(c.Origins.Servers) > 0 && c.Listen == "" && c.Listener == nil {
-		errs = append(errs, errors.New("no address to listen on"))
+	if len(c.Origins.Servers) > 0 && c.Listener == nil {
+		errs = append(errs, errors.New("no listener given"))
 	}
 	if c.Rooms == nil {
 		errs = append(errs, errors.New("no rooms given"))

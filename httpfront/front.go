@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -122,11 +121,7 @@ func (f *Front) Run(ctx context.Context) error {
 	if len(f.sites.groups) == 0 {
 		return errors.New("http front: no origin to serve")
 	}
-	ln, err := listen(ctx, f.cfg.Listener, f.cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("http front: %w", err)
-	}
-	l := edge.New(ln, f.edgeConfig(f.tlsConfig()), func(e *edge.Conn) {
+	l := edge.New(f.cfg.Listener, f.edgeConfig(f.tlsConfig()), func(e *edge.Conn) {
 		f.serve(&client{Conn: e, records: true}, f.handle)
 	})
 	f.edge.Store(l)
@@ -135,7 +130,7 @@ func (f *Front) Run(ctx context.Context) error {
 	for _, g := range f.sites.groups {
 		wg.Go(func() { g.Run(origins) })
 	}
-	err = l.Serve(ctx, func() {
+	err := l.Serve(ctx, func() {
 		f.drain(l)
 		for _, g := range f.sites.groups {
 			g.Close()
@@ -147,15 +142,6 @@ func (f *Front) Run(ctx context.Context) error {
 		return fmt.Errorf("http front: %w", err)
 	}
 	return nil
-}
-
-// listen returns ln, or opens addr if it is nil.
-func listen(ctx context.Context, ln net.Listener, addr string) (net.Listener, error) {
-	if ln != nil {
-		return ln, nil
-	}
-	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", addr)
 }
 
 // tlsConfig returns how TLS is spoken with visitors; nil if it is not.

@@ -31,7 +31,7 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 		"almost all": {func(c *Config) {
 			*c = Config{Limits: Limits{Conns: -1}, Timeouts: Timeouts{Idle: -1}}
 			c.Upstreams.Origins.Servers = make([]upstream.Origin, 1)
-		}, []string{"no address", "no rooms", "no keys", "conns", "idle"}},
+		}, []string{"no listener", "no rooms", "no keys", "conns", "idle"}},
 		"a route": {func(c *Config) {
 			c.Routes = []Route{{Name: "shop", Origins: noCheck}}
 		}, []string{"origins: 0 are given", "route shop: a check without origins"}},
@@ -39,7 +39,7 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 		"methods": {func(c *Config) { c.Methods = []string{"get", "TRACE"} }, []string{`method "get": want up to 32 upper-case letters`, `method "TRACE"`}},
 		"a proof": {func(c *Config) { c.ProofHeader = "Two Words" }, []string{`proof header "Two Words"`}},
 	} {
-		cfg := Config{Connections: Connections{Listen: ":0"}, Rooms: fakeRooms{}, Keys: newKeys(t)}
+		cfg := Config{Connections: Connections{Listener: loopbackListener(t)}, Rooms: fakeRooms{}, Keys: newKeys(t)}
 		c.change(&cfg)
 		_, err := New(cfg)
 		has(t, name, fmt.Sprint(err), c.want...)

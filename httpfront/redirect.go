@@ -3,7 +3,6 @@ package httpfront
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,10 +16,7 @@ import (
 
 // Redirect is a listener without TLS, which sends visitors to the same address with it.
 type Redirect struct {
-	// Listen is the TCP address to serve on, such as ":80". It is opened by
-	// RunRedirect and not used when Listener is set.
-	Listen string
-	// Listener is served on if it is set; RunRedirect closes it.
+	// Listener is served on; RunRedirect closes it.
 	Listener net.Listener
 	// Port is where visitors find TLS. Default 443.
 	Port int
@@ -37,20 +33,12 @@ const challengePath = "/.well-known/acme-challenge/"
 
 // RunRedirect serves Config.Redirect until ctx ends, and returns nil then. Its connections
 // are limited as those of Run are, and counted apart from them. It returns an error if it
-// could not serve. It is to be called once.
+// could not serve. It is to be called once, and with a listener.
 func (f *Front) RunRedirect(ctx context.Context) error {
-	cfg := &f.cfg.Redirect
-	if cfg.Listen == "" && cfg.Listener == nil {
-		return errors.New("redirects: no address to listen on")
-	}
-	ln, err := listen(ctx, cfg.Listener, cfg.Listen)
-	if err != nil {
-		return fmt.Errorf("redirects: %w", err)
-	}
 	ec := f.edgeConfig(nil)
 	ec.Limits.Conns = f.cfg.Limits.Redirects
-	l := edge.New(ln, ec, func(e *edge.Conn) { f.serve(&client{Conn: e}, f.redirect) })
-	err = l.Serve(ctx, func() {
+	l := edge.New(f.cfg.Redirect.Listener, ec, func(e *edge.Conn) { f.serve(&client{Conn: e}, f.redirect) })
+	err := l.Serve(ctx, func() {
 		// Answers are a few lines, so requests under way end at once or never.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
