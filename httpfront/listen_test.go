@@ -10,45 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 )
-
-// failingListener cannot accept its first connections.
-type failingListener struct {
-	net.Listener
-	left atomic.Int32
-	by   syscall.Errno
-}
-
-func (l *failingListener) Accept() (net.Conn, error) {
-	if l.left.Add(-1) >= 0 {
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", l.by)}
-	}
-	return l.Listener.Accept()
-}
-
-func (l *failingListener) use(c *Config) { l.Listener, c.Listener = c.Listener, l }
-
-func TestRunningOutOfDescriptorsPasses(t *testing.T) {
-	full := failingListener{by: syscall.EMFILE}
-	full.left.Store(3)
-	serve(t, nil, http.HandlerFunc(echo), full.use).get("/").is(t, 200)
-	if n := full.left.Load(); n >= 0 {
-		t.Errorf("%d failures to accept are still to come: the test shows nothing", n+1)
-	}
-}
-
-func TestRunReportsABrokenListener(t *testing.T) {
-	broken := failingListener{by: syscall.EINVAL}
-	broken.left.Store(1e9)
-	f := judges(t, fakeRooms{}, func(c *Config) { c.Listener, c.Origins = loopbackListener(t), origins(t, nowhere) }, broken.use)
-	if err := f.Run(t.Context()); !errors.Is(err, syscall.EINVAL) {
-		t.Errorf("got %v, want the listener's error", err)
-	}
-}
 
 // secureFront is a front that speaks TLS.
 type secureFront struct {

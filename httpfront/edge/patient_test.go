@@ -41,6 +41,15 @@ func TestPatient(t *testing.T) {
 			t.Errorf("%v: got %v", err, got)
 		}
 	}
+	short := func() net.Listener { return &failing{with: []error{syscall.EMFILE, syscall.EINVAL}} }
+	for whose, ln := range map[string]net.Listener{
+		"visitors":                      New(short(), Config{Log: log}, nil),
+		"operators, and other programs": NewPlaces(short(), PlacesConfig{Conns: 1, PerAddress: 1, Log: log}),
+	} {
+		if c, got := ln.Accept(); got != nil || c == nil {
+			t.Errorf("a listener for %s: got %v", whose, got)
+		}
+	}
 	if _, got := Patient(&failing{with: []error{net.ErrClosed}}, log).Accept(); !errors.Is(got, net.ErrClosed) {
 		t.Errorf("closed from outside: got %v", got)
 	}

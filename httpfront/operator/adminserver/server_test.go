@@ -10,10 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -137,32 +134,6 @@ func wantStatus(t *testing.T, base, request, want string) {
 	t.Helper()
 	if got := exchange(t, base, request); !strings.HasPrefix(got, "HTTP/1.1 "+want+" ") {
 		t.Errorf("%.80q: got %q, want %s", request, got, want)
-	}
-}
-
-// shortListener has no descriptors left for its first connections.
-type shortListener struct {
-	net.Listener
-	left atomic.Int32
-}
-
-func (l *shortListener) Accept() (net.Conn, error) {
-	if l.left.Add(-1) >= 0 {
-		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
-	}
-	return l.Listener.Accept()
-}
-
-func TestDescriptorsComeBack(t *testing.T) {
-	var short shortListener
-	short.left.Store(3)
-	base, _ := start(t, func(c *Config) {
-		short.Listener = c.Listener
-		c.Listener = &short
-	})
-	wants(t, 200, "GET", "GET", base+"/thing", nil)
-	if left := short.left.Load(); left >= 0 {
-		t.Errorf("%d connections that fail were left", left)
 	}
 }
 
