@@ -75,11 +75,15 @@ const (
 	outcomes // how many there are
 )
 
-// String returns the outcome as one word in lower case.
+var outcomeWords = [outcomes]string{"unavailable", "admitted", "queued", "malformed", "limited", "rejected", "bypassed", "failed"}
+
+// Outcomes returns a word in lower case for each outcome.
+func Outcomes() []string { return outcomeWords[:] }
+
+// String returns the word for the outcome.
 func (o Outcome) String() string {
-	words := [outcomes]string{"unavailable", "admitted", "queued", "malformed", "limited", "rejected", "bypassed", "failed"}
 	if o < outcomes {
-		return words[o]
+		return outcomeWords[o]
 	}
 	return "unknown"
 }

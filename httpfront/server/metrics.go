@@ -30,20 +30,8 @@ var _ httpfront.RequestCounter = (*measures)(nil)
 // newMeasures returns what is measured of a process once its parts are in of.
 func newMeasures(of *Server) (_ *measures, err error) {
 	m := &measures{of: of}
-	m.Metrics, err = metrics.New(m.sample)
+	m.Metrics, err = metrics.New(m.sample, httpfront.Outcomes())
 	return m, err
-}
-
-// outcomes are those of requests, as metrics has them.
-var outcomes = [...]metrics.Outcome{
-	httpfront.Unavailable: metrics.Unavailable,
-	httpfront.Admitted:    metrics.Admitted,
-	httpfront.Queued:      metrics.Queued,
-	httpfront.Malformed:   metrics.Malformed,
-	httpfront.Limited:     metrics.Limited,
-	httpfront.Rejected:    metrics.Rejected,
-	httpfront.Bypassed:    metrics.Bypassed,
-	httpfront.Failed:      metrics.Failed,
 }
 
 // Record implements httpfront.RequestCounter.
@@ -51,7 +39,7 @@ func (m *measures) Record(of crdt.RoomID, o httpfront.Outcome, took time.Duratio
 	if !m.named.Load() || m.as.Load() != m.of.node.Catalog() {
 		m.name() // before the first request of a room is counted
 	}
-	m.Requests().Record(of, outcomes[o], took)
+	m.Requests().Record(of, int(o), took)
 }
 
 // name has the rooms that there are have series.

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -323,14 +324,16 @@ func TestAnswersAboutThePast(t *testing.T) {
 	}
 }
 
-// TestOutcomesAreTheirs: each outcome of a request is the one of that name in the metrics.
+// TestOutcomesAreTheirs: each outcome of a request has a word, by which the metrics count it and their page explains it.
 func TestOutcomesAreTheirs(t *testing.T) {
-	for o, as := range outcomes {
-		if want := httpfront.Outcome(o).String(); as.String() != want {
-			t.Errorf("%s is counted as %s", want, as)
+	page := string(must(os.ReadFile("../../docs/metrics.md")))
+	all := httpfront.Outcomes()
+	for o, word := range all {
+		if is := httpfront.Outcome(o).String(); is != word || !strings.Contains(page, "`"+word+"`") {
+			t.Errorf("%s is called %s, or not explained", word, is)
 		}
 	}
-	if next := httpfront.Outcome(len(outcomes)).String(); next != "unknown" {
+	if next := httpfront.Outcome(len(all)).String(); next != "unknown" {
 		t.Errorf("%s is not counted", next)
 	}
 }

@@ -26,9 +26,10 @@ type Metrics struct {
 }
 
 // New returns Metrics of a node. It keeps nothing outside of itself. sample returns what the node is
-// now: it is called for each answer, by any goroutine, and should not wait.
-func New(sample func() Sample) (*Metrics, error) {
-	m := &Metrics{sample: sample, requests: newRequests(), registry: prometheus.NewRegistry()}
+// now: it is called for each answer, by any goroutine, and should not wait. outcomes are the words
+// for what may become of a request, by the numbers with which requests are recorded.
+func New(sample func() Sample, outcomes []string) (*Metrics, error) {
+	m := &Metrics{sample: sample, requests: newRequests(outcomes), registry: prometheus.NewRegistry()}
 	for _, c := range []prometheus.Collector{
 		newCollector(m), m.requests.counts, m.requests.durations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

@@ -10,32 +10,6 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// Outcome is what became of a request.
-type Outcome uint8
-
-// What becomes of requests.
-const (
-	Admitted    Outcome = iota // passed on for somebody who is in, or was let in by it
-	Queued                     // answered with the waiting page, or its JSON
-	Rejected                   // answered with the page of a room that lets nobody in
-	Bypassed                   // passed on, since no room or a rule says so
-	Limited                    // answered with what a rate limit rule says
-	Malformed                  // refused for its form
-	Unavailable                // this node could not decide
-	Failed                     // passed on, and not answered by the origin
-	outcomes                   // how many there are
-)
-
-var outcomeWords = [outcomes]string{"admitted", "queued", "rejected", "bypassed", "limited", "malformed", "unavailable", "failed"}
-
-// String returns the outcome as one word in lower case.
-func (o Outcome) String() string {
-	if o < outcomes {
-		return outcomeWords[o]
-	}
-	return "unknown"
-}
-
 // RoomName is what series of a room are labelled with. The zero value is none.
 type RoomName struct{ Zone, Room string }
 
@@ -55,36 +29,39 @@ type Requests struct {
 	counts    *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 
-	rooms atomic.Pointer[map[crdt.RoomID]*roomCounts]
-	other *roomCounts                   // of no room, and of such as have no series
-	took  [outcomes]prometheus.Observer // immutable
+	outcomes []string // what may become of requests, by its numbers
+	took     []prometheus.Observer
+
+	rooms atomic.Pointer[map[crdt.RoomID]roomCounts]
+	other roomCounts // of no room, and of such as have no series
 
 	mu    sync.Mutex // guards the following; held while rooms is replaced
-	names map[RoomName]*roomCounts
+	names map[RoomName]roomCounts
 }
 
-type roomCounts [outcomes]prometheus.Counter
+// roomCounts are the requests of a room by their outcomes.
+type roomCounts []prometheus.Counter
 
-func newRequests() *Requests {
+func newRequests(outcomes []string) *Requests {
 	count, duration := metricNamed(requestsName), metricNamed(durationName)
 	r := &Requests{
+		outcomes:  outcomes,
 		counts:    prometheus.NewCounterVec(prometheus.CounterOpts{Name: count.Name, Help: count.Help}, count.Labels),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: duration.Name, Help: duration.Help, Buckets: durationBounds}, duration.Labels),
 	}
 	r.other = r.countsOf(RoomName{})
-	r.rooms.Store(&map[crdt.RoomID]*roomCounts{})
-	for o := range outcomes {
-		r.took[o] = r.durations.WithLabelValues(o.String())
+	r.rooms.Store(&map[crdt.RoomID]roomCounts{})
+	for _, o := range outcomes {
+		r.took = append(r.took, r.durations.WithLabelValues(o))
 	}
 	return r
 }
 
-func (r *Requests) countsOf(n RoomName) *roomCounts {
-	var c roomCounts
-	for o := range outcomes {
-		c[o] = r.counts.WithLabelValues(label(n.Zone), label(n.Room), o.String())
+func (r *Requests) countsOf(n RoomName) (c roomCounts) {
+	for _, o := range r.outcomes {
+		c = append(c, r.counts.WithLabelValues(label(n.Zone), label(n.Room), o))
 	}
-	return &c
+	return c
 }
 
 // SetRooms says which rooms there are. Series of rooms that are gone go with them. Of more
@@ -92,7 +69,7 @@ func (r *Requests) countsOf(n RoomName) *roomCounts {
 func (r *Requests) SetRooms(all []NamedRoom) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	before, names, rooms := r.names, map[RoomName]*roomCounts{}, map[crdt.RoomID]*roomCounts{}
+	before, names, rooms := r.names, map[RoomName]roomCounts{}, map[crdt.RoomID]roomCounts{}
 	for _, a := range all {
 		n := RoomName{label(a.Zone), label(a.Room)}
 		if _, twice := names[n]; twice || n == (RoomName{}) {
@@ -115,16 +92,13 @@ func (r *Requests) SetRooms(all []NamedRoom) {
 	}
 }
 
-// Record counts a request about a room that has ended; the zero id is none. It does not
-// allocate.
-func (r *Requests) Record(of crdt.RoomID, o Outcome, took time.Duration) {
-	if o >= outcomes {
-		panic("metrics: no such outcome")
-	}
+// Record counts a request about a room that has ended, of which that outcome has come; the zero id is
+// none. It does not allocate.
+func (r *Requests) Record(of crdt.RoomID, outcome int, took time.Duration) {
 	c := (*r.rooms.Load())[of]
 	if c == nil {
 		c = r.other
 	}
-	c[o].Inc()
-	r.took[o].Observe(took.Seconds())
+	c[outcome].Inc()
+	r.took[outcome].Observe(took.Seconds())
 }
