@@ -8,14 +8,6 @@ import (
 	"github.com/ropeline/ropeline/node/catalog"
 )
 
-// LimitReport is what a node counts for one rate limit.
-type LimitReport struct {
-	ID, Name, Scope string
-	Keys, Limited   int           // that it knows
-	Delay           time.Duration // by what comes in so much time the limit can be exceeded
-	Most            int           // requests: by no more, at whatever rate they come
-}
-
 // LimitMemoryReport is how a node gets by with its memory for rate limits. The zero value
 // is that of a node that does not tell of it.
 type LimitMemoryReport struct {
@@ -23,16 +15,6 @@ type LimitMemoryReport struct {
 	Keys     int    // for which there is room; 0: there is no rule
 	Replaced uint64 // keys that were forgotten too early, since the start
 	Lately   uint64 // of those, within recentMax*recentGap
-}
-
-func limitReports(s *node.LimitsStatus) (all []LimitReport) {
-	for _, l := range s.Rules {
-		all = append(all, LimitReport{
-			ID: l.ID, Name: l.Name, Scope: l.Scope, Keys: l.Keys, Limited: l.Limited,
-			Delay: time.Duration(l.Bound.DelaySeconds * float64(time.Second)), Most: l.Bound.Most,
-		})
-	}
-	return all
 }
 
 // reportLocked returns what this node says of itself.
@@ -96,12 +78,12 @@ func limitOf(l *catalog.RateLimit) dashboard.Limit {
 }
 
 // merge adds what one node counts.
-func merge(l *dashboard.Limit, r *LimitReport) {
+func merge(l *dashboard.Limit, r *node.LimitStatus) {
 	l.Nodes++
 	spread(&l.Keys, r.Keys)
 	spread(&l.Limited, r.Limited)
-	l.DelaySeconds = max(l.DelaySeconds, r.Delay.Seconds())
-	l.Most = max(l.Most, int64(r.Most))
+	l.DelaySeconds = max(l.DelaySeconds, r.Bound.DelaySeconds)
+	l.Most = max(l.Most, int64(r.Bound.Most))
 }
 
 func spread(over *dashboard.OverNodes, n int) {

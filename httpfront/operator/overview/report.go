@@ -29,7 +29,7 @@ type Report struct {
 
 	Down []node.Down // what it knows of nodes that do not run
 
-	Limits      []LimitReport // rate limits that it counts for
+	Limits      []node.LimitStatus // rate limits that it counts for
 	LimitMemory LimitMemoryReport
 
 	Origins []dashboard.Origin // the servers of the sites behind it
@@ -47,7 +47,7 @@ func ReportOf(s *node.Status, address string) *Report {
 	r := &Report{
 		Name: s.Name, Site: s.Site, Version: s.Version, Boot: s.Boot, Address: address,
 		Ready: s.Ready, Reason: s.Reason, Leaving: s.Leaving, Store: s.Store, Clock: s.Clock,
-		RTTs: map[string]time.Duration{}, Limits: limitReports(&s.Limits),
+		RTTs: map[string]time.Duration{}, Limits: s.Limits.Rules,
 		LimitMemory: LimitMemoryReport{Bytes: s.Limits.MemoryBytes, Keys: s.Limits.Keys, Replaced: s.Limits.Replaced},
 	}
 	for _, p := range s.Peers {
