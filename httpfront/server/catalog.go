@@ -74,17 +74,24 @@ func (f *follower) follow(rooms []room.Settings, refused []catalog.Refusal) {
 		f.log.Error("rooms are served without what they say of pages and rules", "error", err)
 	}
 	f.front.SetHosts(f.hosts(rooms))
-	warned := map[string]bool{}
+	f.warned = f.warn(f.warned, refused)
+}
+
+// warn tells of what is refused that was not before, and returns what is.
+func (f *follower) warn(before map[string]bool, refused []catalog.Refusal) map[string]bool {
+	now := map[string]bool{}
 	for _, r := range refused {
-		text := fmt.Sprint(r.Room, r.Event, r.Why)
-		warned[text] = true
-		if f.warned[text] {
+		text := fmt.Sprint(r.Room, r.Event, r.Limit, r.Why)
+		if now[text] = true; before[text] {
 			continue
 		}
-		f.log.Warn("a part of what operators have set cannot hold beside the rest and is left out; change it, or what stands in its way",
-			"room", r.Name, "id", r.Room.String(), "event", r.Event, "reason", r.Why)
+		what := []any{"room", r.Name, "id", r.Room.String(), "event", r.Event, "reason", r.Why}
+		if r.Limit != "" {
+			what = []any{"limit", r.Limit, "reason", r.Why}
+		}
+		f.log.Warn("a part of what operators have set cannot hold beside the rest and is left out; change it, or what stands in its way", what...)
 	}
-	f.warned = warned
+	return now
 }
 
 // begin has the front follow what does not change while the node runs: the rate limits of a
@@ -115,15 +122,7 @@ func (f *follower) followLimits(rules []limit.Rule, refused []catalog.Refusal) {
 	if err := f.front.FollowLimits(rules, metersOf(f.node)); err != nil {
 		f.log.Error("rate limits are not held against requests", "error", err)
 	}
-	left := map[string]bool{}
-	for _, r := range refused {
-		text := fmt.Sprint(r.Limit, r.Why)
-		if left[text] = true; !f.left[text] {
-			f.log.Warn("a part of what operators have set cannot hold beside the rest and is left out; change it, or what stands in its way",
-				"limit", r.Limit, "reason", r.Why)
-		}
-	}
-	f.left = left
+	f.left = f.warn(f.left, refused)
 }
 
 // metersOf returns what counts for rate limits at a node.
