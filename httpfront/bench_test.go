@@ -190,7 +190,7 @@ func (o *onSite) attacker() func() {
 	bad.req, bad.peer = parsed(o.t, "Host: shop.example\r\nUser-Agent: attack\r\n\r\n"), o.peer.Next()
 	bad.req.via.Locate(&bad.req.Request, bad.peer, true, &bad.front.trust)
 	bad.front.describe(bad.req)
-	for l := bad.front.limits.Load().rules[0]; !l.ask(bad.req, node.VisitorID{}, o.now).verdict.Limited; {
+	for l := bad.front.limitRules()[0]; !l.ask(bad.req, node.VisitorID{}, o.now).verdict.Limited; {
 	}
 	return func() {
 		a := admitted{req: bad.req}

@@ -28,7 +28,7 @@ type Front struct {
 
 	keys   keys
 	rooms  atomic.Pointer[map[roomKey]*roomFront] // replaced as a whole
-	limits atomic.Pointer[rateLimits]             // nil: there are none
+	limits atomic.Pointer[[]*rateLimit]           // that requests are held against, in their order; replaced as a whole
 
 	limitedAnswers *limitedAnswers
 	hosts          atomic.Pointer[[]string] // that are served; none: all are
@@ -77,6 +77,7 @@ func New(cfg Config) (*Front, error) {
 	f.reserved = reserved{told: told, proofName: cfg.ProofHeader, withheld: append(fieldNames{cfg.ProofHeader}, told...), traces: cfg.Tracer != nil}
 	f.keys.Store(cfg.Keys)
 	f.rooms.Store(&map[roomKey]*roomFront{})
+	f.limits.Store(new([]*rateLimit))
 	f.SetHosts(cfg.Hosts)
 	return f, nil
 }

@@ -29,10 +29,6 @@ type Meter interface {
 	Count(k limit.Key, now time.Time) limit.Verdict
 }
 
-// rateLimits are the rules that requests are held against, in their order. They are
-// replaced as a whole.
-type rateLimits struct{ rules []*rateLimit }
-
 // rateLimit is one rule that is not disabled.
 type rateLimit struct {
 	rule       limit.Rule
@@ -81,12 +77,10 @@ func (f *Front) FollowLimits(rules []limit.Rule, meter func(limit.ID) Meter) err
 		does limit.Action
 	}
 	was := map[counted]*limitTally{}
-	if before := f.limits.Load(); before != nil {
-		for _, l := range before.rules {
-			was[counted{l.rule.ID, l.rule.Action}] = l.tally
-		}
+	for _, l := range f.limitRules() {
+		was[counted{l.rule.ID, l.rule.Action}] = l.tally
 	}
-	all := &rateLimits{}
+	var all []*rateLimit
 	var errs []error
 	for i := range rules {
 		if rules[i].Disabled {
@@ -102,19 +96,17 @@ func (f *Front) FollowLimits(rules []limit.Rule, meter func(limit.ID) Meter) err
 			continue
 		}
 		l.meter, l.tally = m, cmp.Or(was[counted{l.rule.ID, l.rule.Action}], newLimitTally())
-		all.rules = append(all.rules, l)
+		all = append(all, l)
 	}
-	f.limits.Store(all)
+	f.limits.Store(&all)
 	return errors.Join(errs...)
 }
 
 // LimitTallies returns what the rules have done, in their order. Any goroutine may call it.
 func (f *Front) LimitTallies() []LimitTally {
 	all := []LimitTally{}
-	if limits := f.limits.Load(); limits != nil {
-		for _, l := range limits.rules {
-			all = append(all, LimitTally{l.rule.ID, l.rule.Name, l.rule.Action, l.tally.limited.Load()})
-		}
+	for _, l := range f.limitRules() {
+		all = append(all, LimitTally{l.rule.ID, l.rule.Name, l.rule.Action, l.tally.limited.Load()})
 	}
 	return all
 }

@@ -21,13 +21,8 @@ type askedLimit struct {
 	later   bool // it is counted once the response has come, if it is
 }
 
-// limitRules returns the rate limit rules that requests are held against, in their order; nil if there is none.
-func (f *Front) limitRules() []*rateLimit {
-	if all := f.limits.Load(); all != nil {
-		return all.rules
-	}
-	return nil
-}
+// limitRules returns the rate limit rules that requests are held against, in their order.
+func (f *Front) limitRules() []*rateLimit { return *f.limits.Load() }
 
 // limitedBy holds r against the rate limit rules and counts it. It returns the first one by
 // which r is answered instead of passed on; nil if there is none. visitor is who has sent
