@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -20,7 +21,8 @@ type dialect struct {
 	// write tells the verdict.
 	write func(w http.ResponseWriter, d *dialect, a *httpfront.Answer)
 
-	// queued is the status code that the proxy takes for: hand this to the visitor.
+	// queued is the status code that the proxy takes for: hand this to the visitor; 0
+	// means the one of what is handed.
 	queued int
 
 	// refused is the code for requests that are not in order; 0 means the one that
@@ -43,12 +45,7 @@ func (d *dialect) question(r *http.Request, peer netip.Addr) (*httpfront.Questio
 	return q, nil
 }
 
-func (d *dialect) malformed(code int) int {
-	if d.refused != 0 {
-		return d.refused
-	}
-	return code
-}
+func (d *dialect) malformed(code int) int { return cmp.Or(d.refused, code) }
 
 // status returns the code by which the proxy understands an answer. It is 4xx for all
 // who are not admitted.
@@ -63,7 +60,7 @@ func (d *dialect) status(a *httpfront.Answer) int {
 			return a.Status // which is 4xx, as the rule says
 		}
 	}
-	return d.queued
+	return cmp.Or(d.queued, a.Status)
 }
 
 // told is what a proxy tells in a field of its own making: one value, or visitors

@@ -56,12 +56,7 @@ func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 		io.WriteString(w, body)
 		return
 	}
-	h := w.Header()
-	for _, f := range a.Fields {
-		h.Add(f.Name, f.Value)
-	}
-	writeHead(w, a.Status, a)
-	w.Write(a.Body)
+	writeAnswer(w, d, a)
 }
 
 // yourTurnJSON is what sites say to programs that are let in.
