@@ -14,8 +14,8 @@ import (
 // request is judged when it comes, and an upload, an answer or a tunnel may go on for many
 // sessions after that; so the pass is judged again, as that of a request is, once per
 // activePart of a session at most. Who moves the bytes does not wait for it: another
-// machine may have to be asked. Its methods may be called from many goroutines at once,
-// but for begin. Nil, and the zero value, do nothing. Its goroutines may outlast the request, so it is
+// machine may have to be asked. Its methods may be called from many goroutines at once.
+// Nil, and the zero value, do nothing. Its goroutines may outlast the request, so it is
 // none of what is used again for another.
 type activity struct {
 	front      *Front
@@ -45,19 +45,14 @@ const (
 // watch returns what has the bytes of an admitted request count.
 func (f *Front) watch(of *admitted) *activity {
 	a := new(activity)
-	a.begin(f, of, of.judged)
-	return a
-}
-
-// begin has the bytes of an admitted request count, which went to the origin at that time.
-func (a *activity) begin(f *Front, of *admitted, at time.Time) {
 	if of.room == nil || !of.pass.Accepted() {
-		return
+		return a
 	}
 	a.front, a.room, a.pass = f, of.room, of.pass
 	a.host, a.path = of.req.Host, of.req.Path.Route
-	a.first = at.Add(a.step()).UnixNano()
+	a.first = of.judged.Add(a.step()).UnixNano()
 	a.due.Store(a.first)
+	return a
 }
 
 func (a *activity) step() time.Duration { return a.room.Settings().SessionDuration / activePart }

@@ -65,8 +65,7 @@ func TestAdmittedRequestsDoNotAllocate(t *testing.T) {
 func TestBytesThatFlowCostNoAllocation(t *testing.T) {
 	o := newOnTheSite(t)
 	f := judges(t, fakeRooms{room: o}, o.use)
-	var a activity
-	a.begin(f, &admitted{req: newRequest(), room: o, pass: enter(node.Pass{}, false, o.clock()).Pass}, o.clock())
+	a := f.watch(&admitted{req: newRequest(), room: o, pass: enter(node.Pass{}, false, o.clock()).Pass, judged: o.clock()})
 	quiet := time.Now().Add(time.Hour)
 	allocatesNothing(t, "a byte", func() {
 		a.Moved()
