@@ -11,8 +11,8 @@ import (
 // While no origin of a site is healthy nobody new is sent there: they would get an error for the place that
 // they waited for, and the site all their requests at the moment at which it comes back. Whoever waits
 // keeps the place, and is counted as somebody who is away: other nodes, whose origins may be healthy, let in those who
-// come next. Whoever is on the site meets its errors, and by an answer it is seen to be back. It then gets new
-// visitors at a rate that grows (upstream.Recovery).
+// come next. Whoever is on the site meets its errors, and by an answer, or one to a probe, it is seen to be back. It then gets
+// new visitors at a rate that grows (upstream.Recovery).
 
 // decideOn has a room decide about somebody who comes with p, whom it is to hold if over says so, or if the site of the
 // request is down. w gets the verdict.
@@ -76,7 +76,7 @@ func (g *gated) isInside(p *carried) bool {
 
 // enters reports whether somebody may be let in now, for which a permit is taken.
 func (g *gated) enters(waited bool) bool {
-	return g.state == upstream.Growing && g.group.Permit(g.refresh, !waited)
+	return g.state != upstream.Returning && g.group.Permit(g.refresh, !waited)
 }
 
 // counts reports whether those who are held count as waiting. While the site is down they would keep

@@ -185,26 +185,26 @@ var cases = []struct {
 	},
 	{
 		"RopelineOriginErrors",
-		`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 0.5x90
+		`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 0.3x90
 		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
 		`{instance="a", origin="http://o"}`,
 		[]string{
 			`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 0.25x90
 		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
 			`ropeline_origin_error_ratio{instance="a",room="",origin="http://o"} 1x90
-		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 9x90`,
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 2x90`,
 		},
 	},
 	{
 		"RopelineOriginSlow",
 		`ropeline_origin_p50_seconds{instance="a",room="",origin="http://o"} 6x90
-		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 3x90`,
 		`{instance="a", origin="http://o"}`,
 		[]string{
 			`ropeline_origin_p50_seconds{instance="a",room="",origin="http://o"} 5x90
 		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 10x90`,
 			`ropeline_origin_p50_seconds{instance="a",room="",origin="http://o"} 6x90
-		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 9x90`,
+		ropeline_origin_recent_requests{instance="a",room="",origin="http://o"} 2x90`,
 		},
 	},
 	{

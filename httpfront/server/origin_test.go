@@ -25,6 +25,7 @@ type failingSite struct {
 	delay  atomic.Int64 // of each answer
 	fails  atomic.Int64 // of so many requests the last is answered with 500; 0: none is
 	down   atomic.Bool  // connections are cut
+	ill    atomic.Bool  // everything is answered with 503
 	asked  atomic.Int64 // requests of visitors
 	probes atomic.Int64
 }
@@ -34,6 +35,7 @@ func (s *failingSite) heal() {
 	s.delay.Store(0)
 	s.fails.Store(0)
 	s.down.Store(false)
+	s.ill.Store(false)
 }
 
 func (s *failingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,6 +45,10 @@ func (s *failingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.down.Load() {
 		panic(http.ErrAbortHandler)
+	}
+	if s.ill.Load() {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
 	}
 	if isProbe {
 		return
@@ -113,20 +119,25 @@ func TestOriginSlowFailingDownAndBack(t *testing.T) {
 		what  string
 		begin func()
 		asks  int // before it is seen
+		holds bool
 		is    func(o *dashboard.Origin) bool
 	}{
-		{"well", func() {}, 10, func(o *dashboard.Origin) bool { return o.State == "in" && o.ErrorRate == 0 && o.LastFailure == nil }},
-		{"slow", func() { site.delay.Store(int64(50 * time.Millisecond)) }, 20, func(o *dashboard.Origin) bool {
+		{"well", func() {}, 10, false, func(o *dashboard.Origin) bool { return o.State == "in" && o.ErrorRate == 0 && o.LastFailure == nil }},
+		{"slow", func() { site.delay.Store(int64(50 * time.Millisecond)) }, 20, false, func(o *dashboard.Origin) bool {
 			return o.P50 >= 50*time.Millisecond && o.P99 >= o.P50
 		}},
-		{"failing", func() { site.fails.Store(2) }, 60, func(o *dashboard.Origin) bool {
+		{"failing", func() { site.fails.Store(2) }, 60, false, func(o *dashboard.Origin) bool {
 			return o.State == "in" && o.ErrorRate > 0.25 && o.LastFailure != nil && o.LastFailure.Text == "status 500"
 		}},
+		{"answering 503 to all", func() { site.ill.Store(true) }, 1, true, func(o *dashboard.Origin) bool {
+			return o.SiteDown && o.State != "in" && o.LastFailure.Text == "probe: HEAD /: status 503"
+		}},
 		{"down", func() {
+			inside.ask() // and what it is answered brings it in
 			up("1")
 			site.down.Store(true)
-		}, 8, func(o *dashboard.Origin) bool {
-			return o.SiteDown && o.State != "in" && o.LastFailure != nil && o.LastFailure.Text != "status 500"
+		}, 8, true, func(o *dashboard.Origin) bool {
+			return o.SiteDown && o.State != "in" && !strings.Contains(o.LastFailure.Text, "status")
 		}},
 	} {
 		site.heal()
@@ -135,6 +146,9 @@ func TestOriginSlowFailingDownAndBack(t *testing.T) {
 			inside.ask()
 		}
 		seen(c.what, c.is)
+		if _, waits := (&visitor{t: t, at: at}).ask(); waits != c.holds {
+			t.Errorf("somebody new waits at a site that is %s: %v", c.what, waits)
+		}
 	}
 	up("0")
 	var waiting []*visitor
@@ -272,15 +286,40 @@ func crowd(t *testing.T, at, cookie string, every time.Duration) {
 	})
 }
 
+const alertSlow, alertErrors, alertDown = "RopelineOriginSlow", "RopelineOriginErrors", "RopelineSiteDown"
+
 // TestAlertsAboutAnOrigin has Prometheus scrape a node whose site is slow, hangs, fails half of the time, is down, and is well
 // in between. How long each alert took from the beginning of the trouble, by the one clock of the machine, is in the output: 15
 // s are promised of a machine that has a core for it.
 func TestAlertsAboutAnOrigin(t *testing.T) {
+	site := &failingSite{}
+	testAlerts(t, site, 50*time.Millisecond, []originTrouble{
+		{"slow", alertSlow, func() { site.delay.Store(int64(8 * time.Second)) }},
+		{"so slow that nothing ends", alertSlow, func() { site.delay.Store(int64(50 * time.Second)) }},
+		{"failing half of the time", alertErrors, func() { site.fails.Store(2) }},
+		{"down", alertDown, func() { site.down.Store(true) }},
+	})
+}
+
+// TestAlertsOfAFewRequests is the same of a site that is asked once in three seconds.
+func TestAlertsOfAFewRequests(t *testing.T) {
+	site := &failingSite{}
+	testAlerts(t, site, 3*time.Second, []originTrouble{
+		{"failing all but probes", alertErrors, func() { site.fails.Store(1) }},
+		{"answering 503 to all", alertDown, func() { site.ill.Store(true) }},
+	})
+}
+
+type originTrouble struct {
+	what, alert string
+	begin       func()
+}
+
+func testAlerts(t *testing.T, site *failingSite, every time.Duration, troubles []originTrouble) {
 	if testing.Short() {
 		t.Skip("takes two minutes")
 	}
 	t.Parallel()
-	site := &failingSite{}
 	node, _ := start(t, example(t, site, 1000))
 	awaitReady(t, node)
 	p := startPrometheus(t, node.Addresses().Admin)
@@ -288,24 +327,15 @@ func TestAlertsAboutAnOrigin(t *testing.T) {
 	if code, waits := inside.ask(); code != http.StatusOK || waits {
 		t.Fatalf("a visitor gets %d, waits %v", code, waits)
 	}
-	crowd(t, inside.at, inside.cookie, 50*time.Millisecond)
-	await(t, "figures", func() bool { return len(p.ask("query?query=ropeline_origin_recent_requests%3E=50").Data.Result) > 0 })
-	const slow, errors, down = "RopelineOriginSlow", "RopelineOriginErrors", "RopelineSiteDown"
+	crowd(t, inside.at, inside.cookie, every)
+	await(t, "figures", func() bool { return len(p.ask("query?query=ropeline_origin_recent_requests%3E=5").Data.Result) > 0 })
 	quiet := func() bool {
-		return !slices.ContainsFunc([]string{slow, errors, down}, func(alert string) bool { return !p.firing(alert).IsZero() })
+		return !slices.ContainsFunc([]string{alertSlow, alertErrors, alertDown}, func(alert string) bool { return !p.firing(alert).IsZero() })
 	}
 	if !quiet() {
 		t.Fatal("an alert fires at a site that is well")
 	}
-	for _, trouble := range []struct {
-		what, alert string
-		begin       func()
-	}{
-		{"slow", slow, func() { site.delay.Store(int64(8 * time.Second)) }},
-		{"so slow that nothing ends", slow, func() { site.delay.Store(int64(50 * time.Second)) }},
-		{"failing half of the time", errors, func() { site.fails.Store(2) }},
-		{"down", down, func() { site.down.Store(true) }},
-	} {
+	for _, trouble := range troubles {
 		began := time.Now()
 		trouble.begin()
 		var since time.Time

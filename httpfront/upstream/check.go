@@ -27,7 +27,7 @@ func (g *Group) checkAgain(ctx context.Context, p *pool) {
 		if ctx.Err() != nil {
 			return
 		}
-		g.observeCheck(p.index, err)
+		g.observe(p.index, err, func(h *health, now time.Time) change { return h.check(g.cfg.Check, err == nil, now) })
 		timer.Reset(jittered(g.cfg.Check.Interval, rand.Float64()))
 	}
 }
@@ -89,7 +89,7 @@ func (g *Group) checkOnce(ctx context.Context, rt http.RoundTripper, o Origin) e
 // probeTimeout is for the whole answer to a probe.
 const probeTimeout = 5 * time.Second
 
-// probeOnce returns nil if the origin answers at all.
+// probeOnce returns nil if the origin answers with a status below 500, or with 501: it may know no HEAD.
 func (g *Group) probeOnce(ctx context.Context, rt http.RoundTripper, o Origin) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -102,5 +102,9 @@ func (g *Group) probeOnce(ctx context.Context, rt http.RoundTripper, o Origin) e
 	if err != nil {
 		return fmt.Errorf("probe: HEAD /: %w", err)
 	}
-	return resp.Body.Close()
+	resp.Body.Close()
+	if resp.StatusCode >= http.StatusInternalServerError && resp.StatusCode != http.StatusNotImplemented {
+		return fmt.Errorf("probe: HEAD /: %w", statusError(resp.StatusCode))
+	}
+	return nil
 }

@@ -84,7 +84,7 @@ type Timeouts struct {
 type Passive struct {
 	// Failures is after how many requests in a row that could not be delivered,
 	// got no answer in time or none at all an origin is ejected: left alone for
-	// a while. An answer with any status code ends the row. Lower: one bad
+	// a while. An answer with any status code ends the row, but one from 500 on ends no ejection. Lower: one bad
 	// minute ejects. Higher: more visitors meet a dead origin. Default 3.
 	Failures int
 	// Ejection is how long the first ejection is; each that follows soon is

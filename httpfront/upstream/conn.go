@@ -228,7 +228,6 @@ func (c *Conn) plain() net.Conn {
 func (c *Conn) Answered(status int) {
 	now := time.Now()
 	c.pool.ended(status, now.Sub(c.began), now)
-	c.pool.answered()
 }
 
 // Failed tells that the origin has not answered, and why. It is not to be told

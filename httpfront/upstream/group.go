@@ -218,41 +218,28 @@ func (g *Group) choose(t *Tried) *pool {
 	return g.pools[i]
 }
 
-// observe takes note of what became of a request to the origin i.
-func (g *Group) observe(i int, failure error) {
-	if failure == nil && g.pools[i].steady.Load() {
-		return
-	}
+// observe takes note of what a request to the origin i, a check or a probe has made of it.
+func (g *Group) observe(i int, failure error, of func(h *health, now time.Time) change) {
 	now := time.Now()
 	g.mu.Lock()
-	m := &g.members[i]
-	var what change
-	if failure == nil {
-		what = m.succeed(now)
-	} else {
-		what = m.fail(&g.cfg.Passive, now)
-	}
-	g.noteLocked(i, what, failure, now)
-	g.mu.Unlock()
-	g.tell(i, what, failure)
-}
-
-// observeCheck takes note of what became of a check of the origin i.
-func (g *Group) observeCheck(i int, failure error) {
-	now := time.Now()
-	g.mu.Lock()
-	what := g.members[i].check(g.cfg.Check, failure == nil, now)
+	what := of(&g.members[i].health, now)
 	g.noteLocked(i, what, failure, now)
 	g.mu.Unlock()
 	g.tell(i, what, failure)
 }
 
 func (g *Group) noteLocked(i int, what change, failure error, now time.Time) {
-	m := &g.members[i]
-	g.pools[i].steady.Store(!m.isOut() && m.failures == 0)
+	m, p := &g.members[i], g.pools[i]
+	p.steady.Store(!m.isOut() && m.failures == 0 && !m.doubted)
+	if p.doubted.Store(m.doubted && !m.isOut()); m.doubted {
+		p.wake()
+	}
 	if what != stays {
 		m.current = 0 // what it gained or owes from before is not made up for
 		g.guard.observe(g.isHealthyLocked(), now)
+		for _, p := range g.pools {
+			p.wake()
+		}
 	}
 	switch {
 	case !m.isOut():

@@ -14,6 +14,9 @@ import "time"
 // That one request decides, as in nginx (commit "Upstream: smooth weighted
 // round-robin balancing", 2012), keeps a dead origin from costing many visitors
 // a timeout each time that its ejection ends.
+//
+// An answer with a status from 500 on is no success, and no failure either: a path may have it of every site, and
+// whoever knows one could take the origin out. It raises a doubt, as a failure does, which probes settle.
 type health struct {
 	failures int           // requests in a row that it did not answer
 	ejection time.Duration // how long the last one was, or is; 0: there was none
@@ -23,8 +26,15 @@ type health struct {
 	down           bool // by checks
 	passed, failed int  // checks in a row
 
+	doubted bool // a request went badly, and nothing has gone well since
+	doubts  int  // probes in a row that did so, too
+
 	since time.Time // when it came in again; zero: it has never been out
 }
+
+// doubtsOut is how many probes in a row have to go badly until a doubt takes an origin out. An origin that fails half
+// of the time is only seen to do so.
+const doubtsOut = 10
 
 // change is what an observation has made of an origin.
 type change int
@@ -53,9 +63,9 @@ func (h *health) try(now time.Time) {
 	h.until = now.Add(h.ejection)
 }
 
-// succeed takes note of an answer to a request, whatever its status code is.
+// succeed takes note of an answer with a status below 500.
 func (h *health) succeed(now time.Time) change {
-	h.failures = 0
+	h.failures, h.doubted, h.doubts = 0, false, 0
 	if h.until.IsZero() {
 		return stays
 	}
@@ -64,7 +74,7 @@ func (h *health) succeed(now time.Time) change {
 
 // allow ends an ejection.
 func (h *health) allow(now time.Time) change {
-	h.until, h.trying, h.failures = time.Time{}, false, 0
+	h.until, h.trying, h.failures, h.doubted = time.Time{}, false, 0, false
 	if h.down {
 		return stays
 	}
@@ -83,9 +93,38 @@ func (h *health) fail(p *Passive, now time.Time) change {
 	case !h.until.IsZero():
 		return stays
 	}
+	h.doubted = true
 	if h.failures++; h.failures < p.Failures {
 		return stays
 	}
+	return h.goOut(p, now)
+}
+
+// err takes note of an answer with a status from 500 on.
+func (h *health) err(p *Passive, now time.Time) change {
+	h.failures, h.doubted = 0, true
+	if h.trying {
+		h.eject(p, now, 2*h.ejection)
+	}
+	return stays
+}
+
+// probe takes note of a probe. What it says counts only where requests go badly, or none come.
+func (h *health) probe(p *Passive, ok bool, now time.Time) change {
+	switch {
+	case !h.until.IsZero() && ok:
+		return h.allow(now)
+	case ok:
+		h.doubted, h.doubts = false, 0
+	case h.until.IsZero() && h.doubted:
+		if h.doubts++; h.doubts >= doubtsOut {
+			return h.goOut(p, now)
+		}
+	}
+	return stays
+}
+
+func (h *health) goOut(p *Passive, now time.Time) change {
 	wasOut := h.isOut()
 	next := p.Ejection
 	if h.ejection > 0 && now.Sub(h.since) < h.ejection {
@@ -101,7 +140,7 @@ func (h *health) fail(p *Passive, now time.Time) change {
 func (h *health) eject(p *Passive, now time.Time, d time.Duration) {
 	h.ejection = min(d, p.EjectionMax)
 	h.until = now.Add(h.ejection)
-	h.trying, h.failures, h.passed = false, 0, 0
+	h.trying, h.failures, h.passed, h.doubts = false, 0, 0, 0
 }
 
 // check takes note of a check. As many good ones in a row as bring an origin

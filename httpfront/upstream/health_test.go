@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,14 @@ func TestHealthStories(t *testing.T) {
 		"ejected and down":               "fail fail fail:ejected,goes-out bad bad bad:down +10s:down good good:in,comes-in",
 		"down and ejected":               "bad bad bad:down,goes-out fail fail fail:down good good:in,comes-in",
 		"down, ejected, and an answer":   "bad bad bad fail fail fail ok:down good good:in,comes-in",
+		"errors alone do nothing":        "err err err err err err err err err err err err:in",
+		"probes alone do nothing":        "ill*20:in err ill*9:in ok ill*20:in",
+		"probes settle a doubt":          "err ill*9:in ill:ejected,goes-out ill:ejected err:ejected well:in,comes-in",
+		"a good one ends it":             "err ill*9 well ill*9:in err ill*9:in ill:ejected,goes-out",
+		"half of all":                    "err ill*5 well err ill*3 ok err ill*9 well err ill*9:in",
+		"a failure is a doubt":           "fail ill*10:ejected,goes-out ok:in,comes-in",
+		"an error ends no ejection":      "fail fail fail err:ejected +10s try err:ejected +19s:ejected +1s:trial try ok:in,comes-in",
+		"soon in doubt again":            "err ill*10 well:in err ill*10:ejected +10s:ejected +10s:trial",
 		"failures are forgotten outside": "bad bad bad:down fail fail good good:in fail fail:in fail:ejected",
 	} {
 		t.Run(name, func(t *testing.T) { tellStory(t, story) })
@@ -48,6 +57,10 @@ func (h *health) happens(event string, now *time.Time) change {
 		return h.succeed(*now)
 	case "fail":
 		return h.fail(&testPassive, *now)
+	case "err":
+		return h.err(&testPassive, *now)
+	case "well", "ill":
+		return h.probe(&testPassive, event == "well", *now)
 	case "good", "bad":
 		return h.check(&testCheck, event == "good", *now)
 	case "try":
@@ -66,7 +79,11 @@ func tellStory(t *testing.T, story string) {
 		if event == "try" && !h.isDue(now) {
 			t.Fatalf("step %d: no trial is due", step+1)
 		}
+		event, times, _ := strings.Cut(event, "*")
 		got := h.happens(event, &now)
+		for n, _ := strconv.Atoi(times); n > 1; n-- {
+			got = h.happens(event, &now)
+		}
 		state, changed, _ := strings.Cut(want, ",")
 		if checked && (h.state(now) != state || changed != "" && got != map[string]change{"goes-out": goesOut, "comes-in": comesIn}[changed]) {
 			t.Fatalf("step %d, %s: the origin is %s (change %d): %+v", step+1, word, h.state(now), got, h)
@@ -79,14 +96,23 @@ func TestHealthLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var h health
 		now := start
+		ill, wrong := 0, false // probes in a row, and whether a request went badly before
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			before := h
 			pause := fmt.Sprintf("%ds", rapid.IntRange(0, 60).Draw(t, "pause"))
-			event := rapid.SampledFrom([]string{"ok", "fail", "try", "good", "bad", pause}).Draw(t, "event")
+			event := rapid.SampledFrom([]string{"ok", "fail", "err", "well", "ill", "ill", "try", "good", "bad", pause}).Draw(t, "event")
 			if event == "try" && !h.isDue(now) {
 				continue
 			}
 			got := h.happens(event, &now)
+			switch event {
+			case "ok", "well":
+				ill, wrong = 0, false
+			case "fail", "err":
+				wrong = true
+			case "ill":
+				ill++
+			}
 			want := stays
 			switch {
 			case !before.isOut() && h.isOut():
@@ -99,7 +125,9 @@ func TestHealthLaws(t *testing.T) {
 				t.Fatalf("%s told of change %d, want %d: %+v became %+v", event, got, want, before, h)
 			case !h.until.IsZero() && h.until.Sub(now) > testPassive.EjectionMax:
 				t.Fatalf("%s: ejected for another %v: %+v", event, h.until.Sub(now), h)
-			case event == "ok" && !h.down && h.isOut():
+			case got == goesOut && (event == "err" || event == "ill" && (ill < doubtsOut || !wrong)):
+				t.Fatalf("%s takes it out, after %d bad probes: %+v became %+v", event, ill, before, h)
+			case (event == "ok" || event == "well") && !h.down && h.isOut():
 				t.Fatalf("an answer leaves it out: %+v", h)
 			case want == comesIn && !h.since.Equal(now):
 				t.Fatalf("came in without the time: %+v", h)

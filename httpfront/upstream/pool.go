@@ -24,7 +24,9 @@ type pool struct {
 
 	requests atomic.Uint64 // that were sent, or should have been
 	failures atomic.Uint64 // of those, not answered
-	steady   atomic.Bool   // answers tell nothing new: it is in, and no request has failed since the last one
+	steady   atomic.Bool   // good answers tell nothing new: it is in, and nothing has gone badly since the last one
+	doubted  atomic.Bool   // it is in, and has to be probed
+	woken    chan struct{} // what probes it has something to do
 
 	recent      recent
 	lastFailure atomic.Pointer[Failure]
@@ -44,6 +46,7 @@ func newPool(g *Group, i int) *pool {
 		group:  g,
 		slots:  make(chan struct{}, g.cfg.Limits.Conns),
 		open:   map[*Conn]struct{}{},
+		woken:  make(chan struct{}, 1),
 	}
 	p.shares[Preflight] = make(chan struct{}, max(1, g.cfg.Limits.Conns/8))
 	p.shares[Upload] = make(chan struct{}, max(1, g.cfg.Limits.Conns/2))
@@ -311,13 +314,25 @@ func (p *pool) late(now time.Time) (all []time.Time) {
 	return all
 }
 
-func (p *pool) answered() { p.group.observe(p.index, nil) }
+// wake has what probes the origin see whether there is something to do.
+func (p *pool) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+func (p *pool) answered() {
+	if !p.steady.Load() {
+		p.group.observe(p.index, nil, (*health).succeed)
+	}
+}
 
 func (p *pool) failed(err error, now time.Time) {
 	p.failures.Add(1)
 	p.recent.add(-1, true, now)
 	p.note(err.Error(), now)
-	p.group.observe(p.index, err)
+	p.group.observe(p.index, err, func(h *health, now time.Time) change { return h.fail(&p.group.cfg.Passive, now) })
 }
 
 // noteEvery is how often a failure is noted at most, so that a flood of errors costs little.
@@ -331,14 +346,25 @@ func (p *pool) note(text string, now time.Time) {
 	p.lastFailure.Store(&Failure{At: now.UTC().Round(0), Text: text})
 }
 
+// statusError is an answer that says that the origin failed: its status, from 500 on, or 0 for one that cannot be passed on.
+type statusError int
+
+func (e statusError) Error() string {
+	if e == 0 {
+		return "an answer that cannot be passed on"
+	}
+	return "status " + strconv.Itoa(int(e))
+}
+
 // ended notes an answer, which took so long to begin.
 func (p *pool) ended(status int, took time.Duration, now time.Time) {
 	failed := status == 0 || status >= http.StatusInternalServerError
 	p.recent.add(took, failed, now)
-	switch {
-	case status == 0:
-		p.note("an answer that cannot be passed on", now)
-	case failed:
-		p.note("status "+strconv.Itoa(status), now)
+	if !failed {
+		p.answered()
+		return
 	}
+	err := statusError(status)
+	p.note(err.Error(), now)
+	p.group.observe(p.index, err, func(h *health, now time.Time) change { return h.err(&p.group.cfg.Passive, now) })
 }

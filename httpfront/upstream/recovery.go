@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -35,7 +36,8 @@ type recovery struct {
 	downFrom time.Time     // zero: it is not down
 	down     time.Duration // how long it was
 	back     time.Time     // zero: it was not down, or is
-	permits  float64       // for new visitors, while growing
+	answers  bool          // it is down, and answers probes: with a status from 500 on
+	permits  float64       // for new visitors, while growing, or down and answering
 	filled   time.Time     // when permits were added last
 }
 
@@ -43,7 +45,7 @@ type recovery struct {
 func (r *recovery) observe(healthy bool, now time.Time) {
 	switch {
 	case !healthy && r.downFrom.IsZero():
-		*r = recovery{downFrom: now}
+		*r = recovery{downFrom: now, filled: now}
 	case healthy && !r.downFrom.IsZero():
 		*r = recovery{down: now.Sub(r.downFrom), back: now}
 	}
@@ -67,16 +69,26 @@ func (r *recovery) at(refresh time.Duration, now time.Time) Recovery {
 	return Up
 }
 
-// permit takes a permit for a new visitor while the site is growing, and leaves at least spare of them.
+// trialEvery is how often a site that is down, and answers, gets a new visitor: what it answers to a probe may be what it
+// always does, and where nobody is on it nothing else could show that it is well.
+const trialEvery = time.Minute
+
+// permit takes a permit for a new visitor while the site is growing, or down and answering, and leaves at least spare of them.
 func (r *recovery) permit(refresh time.Duration, spare float64, now time.Time) bool {
 	begin := r.back.Add(min(refresh, r.down))
 	rate := float64(int64(1) << min(max(now.Sub(begin), 0)/growthStep, growthSteps))
-	if r.filled.Before(begin) {
+	switch {
+	case r.answers:
+		rate = 1 / trialEvery.Seconds()
+	case !r.downFrom.IsZero():
+		return false
+	case r.filled.Before(begin):
 		r.permits, r.filled = 1, begin
 	}
-	r.permits = min(rate, r.permits+rate*max(now.Sub(r.filled), 0).Seconds())
+	most := max(rate, 1)
+	r.permits = min(most, r.permits+rate*max(now.Sub(r.filled), 0).Seconds())
 	r.filled = now
-	if r.permits < 1+spare*(rate-1) {
+	if r.permits < 1+spare*(most-1) {
 		return false
 	}
 	r.permits--
@@ -116,7 +128,7 @@ func (g *Group) Recovery(refresh time.Duration) Recovery {
 	return at
 }
 
-// Permit reports whether a site that is Growing takes one more visitor now, and counts it. Those
+// Permit reports whether a site that is Growing, or Down, takes one more visitor now, and counts it. Those
 // who are new may have only what visitors who have waited leave.
 func (g *Group) Permit(refresh time.Duration, isNew bool) bool {
 	spare := 0.0
@@ -147,40 +159,57 @@ func (g *Group) isHealthyLocked() bool {
 
 // Probes of origins that nobody checks begin probeFirst after the site went down, with twice as long from each
 // to the next, up to the ejection: then they are one request per origin and node in ten seconds, by default, and
-// no burden to a site that struggles.
-const probeFirst = time.Second
+// no burden to a site that struggles. While there is a doubt about one they come every probeDoubt, so that few visitors
+// meet a site that is down.
+const (
+	probeFirst = time.Second
+	probeDoubt = 250 * time.Millisecond
+)
 
-// probeAgain asks the origins, while all are out, whether they are back, until ctx ends. No visitor
-// may come any more by whom that would be seen. As with visitors an answer with any status code
-// says that an origin is back.
+// probeAgain asks the origin of p, while all are out, whether it is back, and while it is in doubt, whether it is well,
+// until ctx ends. No visitor may come any more by whom that would be seen.
 func (g *Group) probeAgain(ctx context.Context, p *pool) {
 	transport := g.checking(p)
 	defer transport.CloseIdleConnections()
-	timer := time.NewTimer(probeFirst)
-	defer timer.Stop()
-	wait := probeFirst
-	for {
+	for wait := time.Duration(0); ; {
+		switch {
+		case g.guard.isDown():
+			wait = min(max(2*wait, probeFirst), max(probeFirst, g.cfg.Passive.Ejection))
+		case p.doubted.Load():
+			wait = probeDoubt
+		default:
+			wait = 0
+			select {
+			case <-ctx.Done():
+				return
+			case <-p.woken:
+			}
+			continue
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-timer.C:
+		case <-time.After(jittered(wait, rand.Float64())):
 		}
-		if g.guard.isDown() {
-			err := g.probeOnce(ctx, transport, p.origin)
-			if ctx.Err() != nil {
-				return
-			}
-			if err == nil {
-				p.answered()
-			} else {
-				p.note(err.Error(), time.Now())
-			}
-			wait = min(2*wait, max(probeFirst, g.cfg.Passive.Ejection))
-		} else {
-			wait = probeFirst
+		err := g.probeOnce(ctx, transport, p.origin)
+		if ctx.Err() != nil {
+			return
 		}
-		timer.Reset(jittered(wait, rand.Float64()))
+		p.probed(err)
 	}
+}
+
+// probed takes note of a probe of p's origin.
+func (p *pool) probed(failure error) {
+	g := p.group
+	if failure != nil {
+		p.note(failure.Error(), time.Now())
+		_, answers := errors.AsType[statusError](failure)
+		g.guard.mu.Lock()
+		g.guard.state.answers = answers && !g.guard.state.downFrom.IsZero()
+		g.guard.mu.Unlock()
+	}
+	g.observe(p.index, failure, func(h *health, now time.Time) change { return h.probe(&g.cfg.Passive, failure == nil, now) })
 }
 
 func (g *guard) isDown() bool {

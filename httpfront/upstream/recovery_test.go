@@ -1,7 +1,12 @@
 package upstream
 
 import (
+	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -81,7 +86,12 @@ func TestGroupKnowsThatItIsDown(t *testing.T) {
 		err    error
 		want   Recovery
 	}{{0, failure, Up}, {1, failure, Down}, {1, nil, Growing}} {
-		if g.observe(step.origin, step.err); g.Recovery(0) != step.want || g.Recovery(time.Hour) == Down && step.want != Down {
+		if p := g.pools[step.origin]; step.err != nil {
+			p.failed(step.err, time.Now())
+		} else {
+			p.answered()
+		}
+		if g.Recovery(0) != step.want || g.Recovery(time.Hour) == Down && step.want != Down {
 			t.Errorf("after %v of origin %d it is %d, want %d", step.err, step.origin, g.Recovery(0), step.want)
 		}
 	}
@@ -90,5 +100,82 @@ func TestGroupKnowsThatItIsDown(t *testing.T) {
 	}
 	if g.Unused(); !g.Permit(0, false) {
 		t.Error("a permit that was not used is lost")
+	}
+}
+
+// TestTrialsOfASiteThatIsDown: one that does not answer gets nobody, and one that answers probes badly a visitor a minute.
+func TestTrialsOfASiteThatIsDown(t *testing.T) {
+	var r recovery
+	r.observe(false, start)
+	now := start.Add(time.Hour)
+	if r.permit(0, 0, now) {
+		t.Error("a site that does not answer gets a visitor")
+	}
+	r = recovery{}
+	r.observe(false, start)
+	r.answers = true
+	for i, step := range []struct {
+		after time.Duration
+		want  bool
+	}{{trialEvery - 1, false}, {1, true}, {1, false}, {trialEvery - 2, false}, {1, true}, {time.Hour, true}, {0, false}} {
+		if now = now.Add(step.after); i == 0 {
+			now = start.Add(step.after)
+		}
+		if r.permit(0, 1, now) != step.want {
+			t.Errorf("step %d, %v after it went down: want %v", i, now.Sub(start), step.want)
+		}
+	}
+	r.observe(true, now)
+	if r.answers || !r.permit(0, 0, now) || r.permit(0, 0, now) {
+		t.Error("once it is back it does not grow as any other site")
+	}
+}
+
+// TestDoubtsAreSettledByProbes: a site that answers with errors to all is out, one that does so to some, or with something else, is
+// not, nor one that is checked, since checks say what is an error there.
+func TestDoubtsAreSettledByProbes(t *testing.T) {
+	for name, c := range map[string]struct {
+		status, probe int
+		checked       bool
+		out           bool
+	}{
+		"503 to all":           {503, 503, false, true},
+		"500 to visitors":      {500, 200, false, false},
+		"500, and no HEAD":     {500, 501, false, false},
+		"404 to all":           {404, 404, false, false},
+		"200, and 503 at /":    {200, 503, false, false},
+		"503, by a check well": {503, 503, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var probes atomic.Int64
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				probes.Add(1)
+				w.WriteHeader(c.probe)
+			}))
+			defer site.Close()
+			cfg := Config{Origins: parsed(site.URL)}
+			if c.checked {
+				cfg.Check = &Check{Path: "/", Status: []StatusRange{{200, 599}}}
+			}
+			g, _ := open(t, cfg)
+			ctx, stop := context.WithCancel(t.Context())
+			var run sync.WaitGroup
+			run.Go(func() { g.Run(ctx) })
+			defer run.Wait()
+			defer stop()
+			p := g.pools[0]
+			p.ended(c.status, time.Millisecond, time.Now())
+			if c.status < 500 {
+				if p.doubted.Load() {
+					t.Error("it is in doubt")
+				}
+				return
+			}
+			waitFor(t, "probes", func() bool { return probes.Load() >= 1 && (c.checked || !p.doubted.Load()) })
+			if o := g.Status().Origins[0]; (o.State != "in") != c.out || g.Recovery(0) == Down != c.out {
+				t.Errorf("after %d probes it is %s: %s", probes.Load(), o.State, o.Reason)
+			}
+		})
 	}
 }

@@ -118,8 +118,8 @@ const nodeKinds = [
 const originKinds = [
   {level: 'bad', is: o => o.site_down, one: 'A site is down: no origin is healthy', many: 'origins are out, and with them their sites', detail: o => failureText(o)},
   {level: 'warn', is: o => !o.site_down && o.state !== 'in', one: 'An origin is out', many: 'origins are out', detail: o => failureText(o)},
-  {level: 'warn', is: o => o.state === 'in' && o.recent_requests >= 10 && o.error_rate >= 0.1, one: 'An origin fails', many: 'origins fail', detail: o => failureText(o)},
-  {level: 'warn', is: o => o.state === 'in' && o.recent_requests >= 10 && o.p50_ns >= 5e9, one: 'An origin is slow', many: 'origins are slow', detail: o => `p50 ${span(o.p50_ns / 1e9)}`},
+  {level: 'warn', is: o => o.state === 'in' && o.error_rate * o.recent_requests > 2.5 && o.error_rate >= 0.1, one: 'An origin fails', many: 'origins fail', detail: o => failureText(o)},
+  {level: 'warn', is: o => o.state === 'in' && o.recent_requests >= 3 && o.p50_ns >= 5e9, one: 'An origin is slow', many: 'origins are slow', detail: o => `p50 ${span(o.p50_ns / 1e9)}`},
 ]
 const originPlace = o => ({label: `${o.url}${o.room ? ` of ${o.room}` : ''} at ${o.node}`, href: '#/nodes'})
 const failureText = o => o.last_failure?.text ?? o.state
