@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,9 +18,13 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "the site") }))
 	defer site.Close()
-	verdicts := freeAddress(t)
+	const host = "tickets.example"
+	ca := newAuthority(t)
+	cert, key := ca.issueFor(host, 1001)
+	client := clientOf(t, pool(t, filepath.Join(ca.dir, "ca.pem")), host)
+	verdicts, redirect := freeAddress(t), freeAddress(t)
 	p := startNode(t, "a", "one", "--origin", site.URL, "--data-dir", t.TempDir(), "--drain-delay", "1h",
-		"--verdict-listen", verdicts, "--trusted-proxies", "127.0.0.1")
+		"--verdict-listen", verdicts, "--trusted-proxies", "127.0.0.1", "--tls-cert-file", cert, "--tls-key-file", key, "--redirect-listen", redirect)
 	p.await("is ready", 20*time.Second, ready)
 	if code, text := getText(t, "http://"+verdicts+"/readyz"); code != 200 {
 		t.Fatalf("before: %d %q", code, text)
@@ -31,22 +36,22 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 			return code == 503 && strings.Contains(text, "this node is being stopped")
 		})
 	}
-	for _, url := range []string{"http://" + p.admin + "/readyz", "http://" + p.admin + "/status", "http://" + verdicts + "/readyz", "http://" + verdicts + "/nginx"} {
-		resp, err := http.Get(url)
+	for url, want := range map[string]int{
+		"http://" + p.admin + "/readyz": 503, "http://" + p.admin + "/status": 200, "http://" + verdicts + "/readyz": 503,
+		"http://" + verdicts + "/nginx": 403, "http://" + redirect + "/": 308, "https://" + p.http + "/": 200,
+	} {
+		resp, err := client.Get(url)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
-		if !resp.Close {
-			t.Errorf("%s does not say that its connection closes", url)
+		if !resp.Close || resp.StatusCode != want {
+			t.Errorf("%s answers %d, want %d, and says that its connection closes: %v", url, resp.StatusCode, want, resp.Close)
 		}
 	}
 	s, err := p.status()
 	if err != nil || s.Ready || s.Reason != "this node is being stopped" {
 		t.Errorf("the status says ready %v, %q, %v", s.Ready, s.Reason, err)
-	}
-	if code, text := getText(t, "http://"+p.http+"/"); code != 200 || text != "the site" {
-		t.Errorf("a visitor of a node that is being stopped: %d %q", code, text)
 	}
 	p.awaitThat("the log tells of a second signal", 20*time.Second, func() bool {
 		return strings.Contains(p.Log(), "a second signal stops at once")

@@ -94,6 +94,17 @@ func (p *running) awaitThat(what string, limit time.Duration, ok func() bool) {
 	}
 }
 
+// clientOf returns a visitor of a node, wherever it is, that has a certificate for a host, which follows no redirects.
+func clientOf(t *testing.T, roots *x509.CertPool, host string) *http.Client {
+	c := &http.Client{
+		Timeout:       10 * time.Second,
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host}},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
 // TestVisitorsSpeakTLS starts a node with certificates from files, for visitors and for
 // the mesh, and gives it new ones while it runs.
 func TestVisitorsSpeakTLS(t *testing.T) {
@@ -112,10 +123,7 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 	p := serveNode(t, "one", "a", args...)
 
 	_, port, _ := net.SplitHostPort(p.http)
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots},
-	}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	defer client.CloseIdleConnections()
+	client := clientOf(t, roots, host)
 	req, _ := http.NewRequest("GET", "http://"+redirect+"/a?b=c", nil)
 	req.Host = host
 	resp, err := client.Do(req)
@@ -126,7 +134,6 @@ func TestVisitorsSpeakTLS(t *testing.T) {
 	if want := "https://" + host + ":" + port + "/a?b=c"; resp.StatusCode != 308 || resp.Header.Get("Location") != want {
 		t.Errorf("without TLS: got %d to %q, want 308 to %q", resp.StatusCode, resp.Header.Get("Location"), want)
 	}
-	client.Transport.(*http.Transport).TLSClientConfig.ServerName = host
 	resp, err = client.Get("https://" + p.http + "/")
 	if err != nil {
 		t.Fatal(err)
