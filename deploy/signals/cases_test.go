@@ -240,5 +240,9 @@ var cases = []struct {
 		"RopelineAccessLogDropped", `ropeline_access_log_dropped_lines_total{instance="a"} 0+1x90`, `{instance="a"}`,
 		[]string{`ropeline_access_log_dropped_lines_total{instance="a"} 8x90`},
 	},
+	{
+		"RopelineLogDropped", `ropeline_log_dropped_lines_total{instance="a"} 0+1x90`, `{instance="a"}`,
+		[]string{`ropeline_log_dropped_lines_total{instance="a"} 8x90`},
+	},
 	{"RopelineSeriesLeftOut", `ropeline_series_left_out{instance="a"} 2x90`, `{instance="a"}`, []string{`ropeline_series_left_out{instance="a"} 0x90`}},
 }
