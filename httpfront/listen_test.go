@@ -14,6 +14,16 @@ import (
 	"time"
 )
 
+// TestRunReportsABrokenListener: only one that is closed is broken.
+func TestRunReportsABrokenListener(t *testing.T) {
+	broken := loopbackListener(t)
+	broken.Close()
+	f := judges(t, fakeRooms{}, func(c *Config) { c.Listener, c.Origins = broken, origins(t, nowhere) })
+	if err := f.Run(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("got %v, want the listener's error", err)
+	}
+}
+
 // secureFront is a front that speaks TLS.
 type secureFront struct {
 	*front

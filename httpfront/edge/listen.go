@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -94,7 +93,7 @@ func New(ln net.Listener, cfg Config, each func(*Conn)) *Listener {
 	return l
 }
 
-// Serve serves until ctx ends or nothing more can be accepted, and then calls end, which lets
+// Serve serves until ctx ends, or fails once the listener was closed, and then calls end, which lets
 // requests end and cuts off what is left. It returns when nothing of either is left.
 func (l *Listener) Serve(ctx context.Context, end func()) error {
 	accepting := make(chan error, 1)
@@ -108,15 +107,12 @@ func (l *Listener) Serve(ctx context.Context, end func()) error {
 	case <-ctx.Done():
 		l.Close()
 		end()
-		err = <-accepting
+		<-accepting
 	case err = <-accepting:
 		l.Close()
 		end()
 	}
 	l.open.Wait()
-	if errors.Is(err, net.ErrClosed) {
-		return nil
-	}
 	return err
 }
 
