@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/ropeline/ropeline/bench/golden"
 	"github.com/ropeline/ropeline/httpfront/server"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -83,25 +84,13 @@ func sameNames(line, want string) bool {
 // TestAllMistakesAtOnce has mistakes of all kinds in one file: they come in the order of
 // lines, each once, and what is allowed is listed once.
 func TestAllMistakesAtOnce(t *testing.T) {
-	const path, golden = "testdata/hosted-rooms-mistakes.yaml", "testdata/hosted-rooms-mistakes.txt"
-	_, err := loadAs(t, path)
+	_, err := loadAs(t, "testdata/hosted-rooms-mistakes.yaml")
 	if err == nil {
 		t.Fatal("the file was accepted")
 	}
 	// What the names are is said elsewhere.
 	got := regexp.MustCompile(`Allowed are .*`).ReplaceAllString(err.Error(), "Allowed are …") + "\n"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(filepath.FromSlash(golden))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	golden.File(t, "testdata/hosted-rooms-mistakes.txt", got)
 }
 
 func TestWhatIsBroughtAlong(t *testing.T) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"os"
@@ -12,13 +11,12 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/ropeline/ropeline/bench/golden"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/settings"
 )
-
-var update = flag.Bool("update", false, "write what the documentation and testdata have of this program")
 
 // TestDocsHaveTheSettings holds the tables of settings in the documentation to those that
 // everything else goes by; -update writes them.
@@ -48,25 +46,7 @@ func docTable[T any](t *testing.T, page, mark, head string, fields settings.Tabl
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", f.Name, defaultCell(f, &blank), f.Of(&blank).Spec().Allowed, meaning)
 	}
-	path := "../../docs/" + page
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, end := "<!-- "+mark+": begin -->\n", "<!-- "+mark+": end -->\n"
-	before, rest, found := strings.Cut(string(text), begin)
-	is, after, closed := strings.Cut(rest, end)
-	switch {
-	case !found || !closed:
-		t.Errorf("docs/%s has no marks %s", page, mark)
-	case is == b.String():
-	case *update:
-		if err := os.WriteFile(path, []byte(before+begin+b.String()+end+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	default:
-		t.Errorf("docs/%s: the table %s is not as the settings are; go test ./cmd/ropeline -run TestDocsHaveTheSettings -update writes it:\n%s", page, mark, b.String())
-	}
+	golden.Part(t, "../../docs/"+page, "<!-- "+mark+": begin -->\n", "<!-- "+mark+": end -->\n", b.String())
 }
 
 // TestDocsHaveTheDefaultsOfNodes holds what the page says of settings of a node, in words of

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
+	"github.com/ropeline/ropeline/bench/golden"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
@@ -27,7 +28,7 @@ func TestMinified(t *testing.T) {
 	m.AddFunc("css", css.Minify)
 	m.AddFunc("js", js.Minify)
 	for _, kind := range []string{"css", "js"} {
-		compare(t, "builtin.min."+kind, must(m.Bytes(kind, must(os.ReadFile("builtin."+kind)))))
+		golden.File(t, "builtin.min."+kind, string(must(m.Bytes(kind, must(os.ReadFile("builtin."+kind))))))
 	}
 }
 
@@ -37,7 +38,7 @@ func TestPageOfEverySituation(t *testing.T) {
 	for name, in := range situations() {
 		s := fill(p, in)
 		page := p.AppendHTML(nil, s)
-		golden(t, "page/"+name+".txt", []byte(shownText(t, page)))
+		compare(t, "page/"+name+".txt", []byte(shownText(t, page)))
 		reloads := bytes.Contains(page, []byte(`<noscript><meta http-equiv="refresh" content="20"></noscript>`))
 		if want := !in.Verdict.Pass.Arrival.IsZero(); reloads != want {
 			t.Errorf("%s: reloads without a script: %v, want %v", name, reloads, want)

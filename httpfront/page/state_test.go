@@ -3,20 +3,17 @@ package page
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/golden"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 	"github.com/ropeline/ropeline/node/room"
 )
-
-var update = flag.Bool("update", false, "write the files that answers are compared with")
 
 // TestJSONOfEverySituation compares with files under testdata/json. After a wanted
 // change, write them again with -update and look at the difference.
@@ -27,28 +24,14 @@ func TestJSONOfEverySituation(t *testing.T) {
 		if err := json.Indent(&got, p.AppendJSON(nil, fill(p, in)), "", "  "); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		golden(t, "json/"+name+".json", got.Bytes())
+		compare(t, "json/"+name+".json", got.Bytes())
 	}
 }
 
-// golden compares what comes of a situation with a file of its name under testdata, or writes it.
-func golden(t *testing.T, name string, got []byte) {
+// compare holds a file under testdata that is called as a situation to what comes of it.
+func compare(t *testing.T, name string, got []byte) {
 	t.Helper()
-	compare(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")), got)
-}
-
-// compare compares got with a file, or writes it.
-func compare(t *testing.T, path string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := must(os.ReadFile(path))
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s holds\n%s\nand the answer is now\n%s", path, want, got)
-	}
+	golden.File(t, filepath.Join("testdata", strings.ReplaceAll(name, " ", "-")), string(got))
 }
 
 // TestJSONHasEveryVariable: with its type, in every situation, and nothing else.
@@ -171,12 +154,6 @@ func TestTimesAreWrittenAsTheFormatSays(t *testing.T) {
 // TestDocsListTheVariables: docs/pages.md has the table that templates and JSON are
 // made from.
 func TestDocsListTheVariables(t *testing.T) {
-	const path, begin, end = "../../docs/pages.md", "<!-- variables -->\n", "<!-- end of variables -->\n"
-	before, rest, ok := strings.Cut(string(must(os.ReadFile(path))), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		t.Fatalf("%s lacks %q or %q", path, begin, end)
-	}
 	var table bytes.Buffer
 	own := true
 	for v := range Variables() {
@@ -190,7 +167,7 @@ func TestDocsListTheVariables(t *testing.T) {
 		}
 		fmt.Fprintf(&table, "| `%s` | %s | %s%s |\n", v.Name, v.Type, v.Meaning, only)
 	}
-	compare(t, path, []byte(before+begin+table.String()+"\n"+end+after))
+	golden.Part(t, "../../docs/pages.md", "<!-- variables -->\n", "<!-- end of variables -->\n", table.String()+"\n")
 }
 
 var noon = pagetest.Noon

@@ -2,10 +2,7 @@ package catalog
 
 import (
 	"errors"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -14,11 +11,10 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ropeline/ropeline/bench/golden"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/room"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 var begin = time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC)
 
@@ -514,19 +510,7 @@ func TestWrittenForm(t *testing.T) {
 			fmt.Fprintf(&b, "%s %s\n", w.Key, w.Value)
 		}
 	}
-	name := filepath.Join("testdata", "written.txt")
-	if *update {
-		if err := os.WriteFile(name, []byte(b.String()), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if b.String() != string(want) {
-		t.Errorf("written is\n%s\nand was\n%s", b.String(), want)
-	}
+	golden.File(t, "testdata/written.txt", b.String())
 }
 
 func TestZones(t *testing.T) {

@@ -2,15 +2,14 @@ package room
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-var update = flag.Bool("update", false, "write the answers in testdata/*.txt anew")
+	"github.com/ropeline/ropeline/bench/golden"
+)
 
 // TestScenarios runs testdata/*.txt. A file is text, and steps of the form
 //
@@ -26,26 +25,11 @@ func TestScenarios(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			want, err := os.ReadFile(file)
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runScenario(t, string(want))
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-				return
-			}
-			wantLines, gotLines := strings.Split(string(want), "\n"), strings.Split(got, "\n")
-			for i := range min(len(wantLines), len(gotLines)) {
-				if wantLines[i] != gotLines[i] {
-					t.Fatalf("line %d: got %q, want %q", i+1, gotLines[i], wantLines[i])
-				}
-			}
-			if len(wantLines) != len(gotLines) {
-				t.Fatalf("got %d lines, want %d", len(gotLines), len(wantLines))
-			}
+			golden.File(t, file, runScenario(t, string(text)))
 		})
 	}
 }

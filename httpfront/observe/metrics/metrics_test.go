@@ -2,11 +2,9 @@ package metrics
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"runtime"
 	"slices"
@@ -16,12 +14,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/ropeline/ropeline/bench/golden"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 )
-
-var update = flag.Bool("update", false, "write docs/metrics.md and the names for deploy/signals anew")
 
 // figures calls do with every number, text, time and bool of a sample, and makes slices and pointers that are empty
 // lead to one.
@@ -267,20 +264,8 @@ func TestHostileNamesStayInTheirLabels(t *testing.T) {
 // processNames are those metrics of any process that rules and dashboards ask for.
 var processNames = []string{"process_cpu_seconds_total", "process_max_fds", "process_open_fds", "process_resident_memory_bytes"}
 
-const (
-	page      = "../../../docs/metrics.md"
-	namesFile = "../../../deploy/signals/metrics.json"
-	markBegin = "<!-- metrics: begin -->\n"
-	markEnd   = "<!-- metrics: end -->\n"
-)
-
 // TestDocsHaveTheTable holds docs/metrics.md to the code; -update writes it.
 func TestDocsHaveTheTable(t *testing.T) {
-	head, rest, found := strings.Cut(string(must(os.ReadFile(page))), markBegin)
-	_, tail, ended := strings.Cut(rest, markEnd)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table", page)
-	}
 	table := "| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n"
 	for _, m := range Table() {
 		labels := ""
@@ -289,7 +274,7 @@ func TestDocsHaveTheTable(t *testing.T) {
 		}
 		table += fmt.Sprintf("| `%s` | %s | %s | %s | %s |\n", m.Name, m.Type, m.Unit, labels, m.Help)
 	}
-	compare(t, page, head+markBegin+table+markEnd+tail)
+	golden.Part(t, "../../../docs/metrics.md", "<!-- metrics: begin -->\n", "<!-- metrics: end -->\n", table)
 }
 
 // TestNamesForDeploy holds the names by which deploy/signals checks its rules to the code.
@@ -301,20 +286,7 @@ func TestNamesForDeploy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, namesFile, string(want)+"\n")
-}
-
-// compare holds a file to what the code says, or writes it.
-func compare(t *testing.T, file, want string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := must(os.ReadFile(file)); string(got) != want {
-		t.Errorf("%s is not what the code says; go test ./httpfront/observe/metrics -update writes it", file)
-	}
+	golden.File(t, "../../../deploy/signals/metrics.json", string(want)+"\n")
 }
 
 // must is for what a test sets up, and cannot do without.

@@ -1,39 +1,21 @@
 package lang
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "write the golden file anew")
+	"github.com/ropeline/ropeline/bench/golden"
+)
 
 // TestGolden shows every text of every language with sample values, key by key
 // with English first. The lines of one language, and English beside them:
 //
 //	grep -e '^#' -e '^en-US' -e '^de-DE' testdata/golden/texts.txt
 func TestGolden(t *testing.T) {
-	name := filepath.Join("testdata", "golden", "texts.txt")
-	got := goldenText()
-	if *update {
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, lines := strings.Split(string(must(os.ReadFile(name))), "\n"), strings.Split(got, "\n")
-	for i, line := range lines {
-		if i >= len(want) || line != want[i] {
-			t.Fatalf("line %d is %q; if that is right, run the test with -update", i+1, line)
-		}
-	}
-	if len(lines) < len(want) {
-		t.Error("there are fewer lines; if that is right, run the test with -update")
-	}
+	golden.File(t, "testdata/golden/texts.txt", goldenText())
 }
 
 func goldenText() string {
