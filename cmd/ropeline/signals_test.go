@@ -116,9 +116,9 @@ func TestNothingIsLoggedOfRequests(t *testing.T) {
 	if more := strings.TrimPrefix(p.Log(), before); more != "" {
 		t.Errorf("requests are logged:\n%s", more)
 	}
-	inside.ask("GET", "http://"+p.http+"/broken")
+	inside.ask("GET", "http://"+p.http+"/broken?mine=1")
 	await(t, "what failed is told", func() bool { return strings.HasSuffix(strings.TrimPrefix(p.Log(), before), "}\n") })
-	if more := strings.TrimPrefix(p.Log(), before); !strings.Contains(more, `"msg":"request failed"`) || strings.Contains(more, "/broken") {
+	if more := strings.TrimPrefix(p.Log(), before); !strings.Contains(more, `"msg":"request failed"`) || !strings.Contains(more, `"path":"/broken"`) || strings.Contains(more, "mine") {
 		t.Errorf("a request that failed is told as %q", more)
 	}
 }
