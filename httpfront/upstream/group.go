@@ -222,14 +222,8 @@ func (g *Group) choose(t *Tried) *pool {
 func (g *Group) observe(i int, failure error, of func(h *health, now time.Time) change) {
 	now := time.Now()
 	g.mu.Lock()
-	what := of(&g.members[i].health, now)
-	g.noteLocked(i, what, failure, now)
-	g.mu.Unlock()
-	g.tell(i, what, failure)
-}
-
-func (g *Group) noteLocked(i int, what change, failure error, now time.Time) {
 	m, p := &g.members[i], g.pools[i]
+	what := of(&m.health, now)
 	p.steady.Store(!m.isOut() && m.failures == 0 && !m.doubted)
 	if p.doubted.Store(m.doubted && !m.isOut()); m.doubted {
 		p.wake()
@@ -247,18 +241,15 @@ func (g *Group) noteLocked(i int, what change, failure error, now time.Time) {
 	case failure != nil:
 		g.reasons[i] = failure.Error()
 	}
+	g.mu.Unlock()
+	g.tell(i, what, failure)
 }
 
 // anyIn reports whether an origin is in.
 func (g *Group) anyIn() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i := range g.members {
-		if !g.members[i].isOut() {
-			return true
-		}
-	}
-	return false
+	return g.isHealthyLocked()
 }
 
 // tell logs that an origin has gone out or come in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -149,12 +150,7 @@ func (g *Group) Unused() {
 
 // isHealthyLocked reports whether an origin is in.
 func (g *Group) isHealthyLocked() bool {
-	for i := range g.members {
-		if !g.members[i].isOut() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.members, func(m member) bool { return !m.isOut() })
 }
 
 // Probes of origins that nobody checks begin probeFirst after the site went down, with twice as long from each
