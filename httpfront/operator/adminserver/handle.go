@@ -109,7 +109,7 @@ func (s *Server) serve(ctx *fasthttp.RequestCtx, part Part) {
 	if p := edge.PlaceOf(ctx.Conn()); p != nil {
 		p.Keep()
 		defer func() {
-			if !ctx.Response.IsBodyStream() { // those go on, and close their connection
+			if !ctx.Hijacked() { // streams go on, and close their connection
 				p.Await()
 			}
 		}()

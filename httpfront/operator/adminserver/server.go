@@ -128,6 +128,7 @@ func (s *Server) Run(ctx context.Context) error {
 		CloseOnShutdown:              true,
 		SecureErrorLogMessage:        true,
 		Logger:                       discreet{s.cfg.Logger},
+		KeepHijackedConns:            true, // by streams of the dashboard
 		ErrorHandler:                 refuseMalformed,
 	}
 	var wg sync.WaitGroup

@@ -1,11 +1,13 @@
 package dashboard
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -113,7 +115,7 @@ const (
 )
 
 // Serve answers a request, if it is for something that the package serves, and reports
-// whether it was.
+// whether it was. Streams need a server with KeepHijackedConns.
 func (h *Handler) Serve(ctx *fasthttp.RequestCtx) bool {
 	p := string(ctx.Path())
 	if p == strings.TrimSuffix(pagePath, "/") {
@@ -208,17 +210,17 @@ func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
 		leave()
 		return
 	}
-	ctx.SetConnectionClose() // the deadline below is not for what would come after
-	conn := ctx.Conn()
-	ctx.SetBodyStream(&stream{
-		hub:       &hub.hub,
-		allowed:   func() bool { return h.cfg.Authorize(token) },
-		over:      h.over,
-		heartbeat: h.pace.heartbeat,
-		// The error would be that the connection is closed, which writing says as well.
-		extend: func() { _ = conn.SetWriteDeadline(time.Now().Add(h.pace.write)) },
-		left:   leave,
-	}, -1)
+	ctx.Response.Header.SetContentLength(-2) // the end of the connection is that of the stream
+	head, conn := bytes.Clone(ctx.Response.Header.Header()), ctx.Conn()
+	told := &stream{hub: &hub.hub, allowed: func() bool { return h.cfg.Authorize(token) }, over: h.over, heartbeat: h.pace.heartbeat}
+	// A server keeps the buffers of a request until it has written the answer: several times what a stream needs.
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(net.Conn) {
+		go func() {
+			defer leave()
+			h.tell(told, conn, head)
+		}()
+	})
 }
 
 var errFull = errors.New("as many streams are open as may be")

@@ -87,7 +87,7 @@ func serveOn(t testing.TB, ln net.Listener, mesh *fakeMesh, set func(*pace)) *st
 	s.stop = sync.OnceFunc(func() { cancel(); running.Wait() })
 	t.Cleanup(s.stop)
 	s.addr = ln.Addr().String()
-	server := &fasthttp.Server{Handler: s.answer, CloseOnShutdown: true, WriteTimeout: writeTimeout}
+	server := &fasthttp.Server{Handler: s.answer, CloseOnShutdown: true, WriteTimeout: writeTimeout, ReadBufferSize: 16 << 10, KeepHijackedConns: true}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(ln) })
 	t.Cleanup(func() {

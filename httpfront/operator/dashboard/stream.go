@@ -1,75 +1,83 @@
 package dashboard
 
 import (
-	"io"
-	"sync"
+	"fmt"
+	"net"
+	"runtime/debug"
+	"slices"
 	"time"
 )
 
-// stream is what one reader gets: it blocks until there is something to say, and ends
-// when the handler does, the reader may look no more, or what it follows is gone.
+// stream is what one reader gets, until the handler ends, the reader may look no more, or what it follows is gone.
 //
-// There is no queue. While the connection takes nothing, nothing is read from here, and
-// whatever happens meanwhile is told by one snapshot afterwards.
+// There is no queue. While the connection takes nothing, the hub is asked nothing, and whatever happens meanwhile is told by one
+// snapshot afterwards. Nor is there a buffer: events are written as the hub has encoded them, once for all readers.
 type stream struct {
 	hub       *hub
-	seen      *state        // the last that was told; nil: none yet
-	pending   []byte        // of an event, and not read yet
-	ended     bool          // when pending is read
-	allowed   func() bool   // whether the reader still may look
-	over      chan struct{} // closed when the handler ends
+	seen      *state          // the last that was told; nil: none yet
+	allowed   func() bool     // whether the reader still may look
+	over      <-chan struct{} // closed when the handler ends
 	heartbeat time.Duration
-	extend    func() // is called before each event, so that a connection that takes it has time
-	left      func() // is called once, by Close
-	once      sync.Once
+	beat      *time.Timer // for the next heartbeat; nil before the first wait
 }
 
-var _ io.ReadCloser = (*stream)(nil)
-
-// Read returns parts of events. It blocks for a heartbeat at most.
-func (s *stream) Read(p []byte) (int, error) {
-	for len(s.pending) == 0 {
-		if s.ended {
-			return 0, io.EOF
-		}
-		s.next()
-	}
-	s.extend()
-	n := copy(p, s.pending)
-	s.pending = s.pending[n:]
-	return n, nil
-}
-
-// Close lets the reader go. It may be called more than once.
-func (s *stream) Close() error {
-	s.once.Do(s.left)
-	return nil
-}
-
-// next waits, and sets pending or ended or both.
-func (s *stream) next() {
+// next waits for something to tell, a heartbeat at most. After the last event comes nothing; it is empty once the handler ends.
+func (s *stream) next() (event []byte, last bool) {
 	beat := false
 	if s.seen != nil {
-		timer := time.NewTimer(s.heartbeat)
-		defer timer.Stop()
+		if s.beat == nil {
+			s.beat = time.NewTimer(s.heartbeat)
+		} else {
+			s.beat.Reset(s.heartbeat)
+		}
 		select {
 		case <-s.seen.replaced:
 		case <-s.over:
-			s.ended = true
-			return
-		case <-timer.C:
+			return nil, true
+		case <-s.beat.C:
 			beat = true
 		}
 	}
 	now := s.hub.current.Load()
 	switch {
 	case !s.allowed():
-		s.pending, s.ended = []byte("event: revoked\ndata: {}\n\n"), true
+		return []byte("event: revoked\ndata: {}\n\n"), true
 	case now.gone:
-		s.pending, s.ended = []byte("event: gone\ndata: {}\n\n"), true
+		return []byte("event: gone\ndata: {}\n\n"), true
 	case beat && now == s.seen:
-		s.pending = []byte(": still here\n\n")
-	default:
-		s.pending, s.seen = now.after(s.seen), now
+		return []byte(": still here\n\n"), false
 	}
+	event, s.seen = now.after(s.seen), now
+	return event, false
+}
+
+// tell writes head and then events to conn, which it closes in the end.
+func (h *Handler) tell(s *stream, conn net.Conn, head []byte) {
+	defer conn.Close()
+	defer func() {
+		if p := recover(); p != nil { // it would end the process
+			h.cfg.Logger.Error("panic in a stream of the dashboard", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+		}
+	}()
+	for event, last := head, false; h.send(conn, event) == nil && !last; {
+		event, last = s.next()
+	}
+	if s.beat != nil {
+		s.beat.Stop()
+	}
+}
+
+// pieceMax is how much of an event the connection has to take within the same time.
+const pieceMax = 4 << 10
+
+// send writes an event, however long it takes as long as the connection takes some.
+func (h *Handler) send(conn net.Conn, event []byte) error {
+	for piece := range slices.Chunk(event, pieceMax) {
+		// What fails here fails in the next line.
+		_ = conn.SetWriteDeadline(time.Now().Add(h.pace.write))
+		if _, err := conn.Write(piece); err != nil {
+			return fmt.Errorf("write to a reader: %w", err)
+		}
+	}
+	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,21 +121,14 @@ func newStream(t *testing.T, mesh *fakeMesh) (*stream, func()) {
 		}
 	}
 	refresh()
-	return &stream{
-		hub: h, allowed: func() bool { return true }, over: make(chan struct{}), heartbeat: 5 * time.Second,
-		extend: func() {}, left: func() {},
-	}, refresh
+	return &stream{hub: h, allowed: func() bool { return true }, over: make(chan struct{}), heartbeat: 5 * time.Second}, refresh
 }
 
-// wantEvent reads one event, however small the pieces are in which it is read, and fails where it begins otherwise.
+// wantEvent takes one event, and fails where it begins otherwise.
 func wantEvent(t *testing.T, s *stream, begins string) {
 	t.Helper()
-	var text strings.Builder
-	for p := make([]byte, 1000); !strings.HasSuffix(text.String(), "\n\n"); {
-		text.Write(p[:must(s.Read(p))])
-	}
-	if !strings.HasPrefix(text.String(), begins) {
-		t.Fatalf("there comes %.40q, want %.40q", text.String(), begins)
+	if event, _ := s.next(); !strings.HasPrefix(string(event), begins) {
+		t.Fatalf("there comes %.40q, want %.40q", event, begins)
 	}
 }
 
@@ -310,4 +304,34 @@ func TestDeltasGiveTheSnapshot(t *testing.T) {
 			t.Fatalf("deltas give\n%v\nthe snapshot is\n%v", all, want)
 		}
 	})
+}
+
+// TestWhatAStreamHolds: its goroutine and its connection, whether it is read or not, and no buffers. docs/operating.md has as much
+// again for garbage.
+func TestWhatAStreamHolds(t *testing.T) {
+	s := serve(t, newFakeMesh(1, 3, 2), nil)
+	held := func() int64 {
+		var m runtime.MemStats
+		for range 3 { // pools forget in two
+			runtime.GC()
+		}
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	dial := func() net.Conn {
+		c := must(net.Dial("tcp", s.addr))
+		must(io.WriteString(c, "GET /api/v1/watch HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+someToken+"\r\n\r\n"))
+		must(io.ReadFull(c, make([]byte, 1)))
+		return c
+	}
+	defer dial().Close() // for what all of them have in common
+	before, some := held(), s.pace.readers-1
+	for range some {
+		defer dial().Close()
+	}
+	if each := (held() - before) / int64(some); each > 16<<10 {
+		t.Errorf("a stream holds %d bytes, want 16 KiB at most", each)
+	} else {
+		t.Logf("a stream holds %d bytes", each)
+	}
 }
