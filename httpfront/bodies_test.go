@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"runtime"
 	"strconv"
@@ -328,6 +329,57 @@ func TestACutBodyReachesNobody(t *testing.T) {
 		c.Close()
 		if err := <-got; err == nil {
 			t.Errorf("the origin took a cut body for a whole one: %.80q", raw)
+		}
+	}
+}
+
+// TestABodyThatWaitedArrivesWhole: a request that waits for a place at the origin has no buffer, whatever of its body has come.
+func TestABodyThatWaitedArrivesWhole(t *testing.T) {
+	arrived, release := make(chan struct{}), make(chan struct{})
+	f := serve(t, nil, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			arrived <- struct{}{}
+			<-release
+		}
+		body, _ := io.ReadAll(r.Body)
+		w.Write(body)
+	}), func(c *Config) { c.Limits.Upstream.Conns, c.Timeouts.Upstream.Wait = 2, time.Minute }) // one of them for uploads
+	for range 2 {
+		go f.get("/slow")
+		<-arrived
+	}
+	text := strings.Repeat("0123456789abcdef", 2<<10)
+	conns := map[string]net.Conn{}
+	for _, come := range []int{0, 1, 4 << 10, 9 << 10, len(text)} {
+		for head, body := range map[string]string{
+			fmt.Sprintf("Content-Length: %d\r\n\r\n", len(text)): text,
+			"Transfer-Encoding: chunked\r\n\r\n":                 fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(text), text),
+		} {
+			c := f.dial()
+			name := fmt.Sprintf("%d bytes had come, %.9s", come, head)
+			conns[name] = c
+			io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\n"+head+body[:come])
+			waiting := func() int {
+				stacks := make([]byte, 1<<20)
+				return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "upstream.(*pool).wait(")
+			}
+			for len(conns) > waiting() {
+				runtime.Gosched()
+			}
+			io.WriteString(c, body[come:]+plainGet)
+		}
+	}
+	close(release)
+	for name, c := range conns {
+		in := bufio.NewReader(c)
+		for _, want := range []string{text, ""} {
+			resp, err := http.ReadResponse(in, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			if got, err := io.ReadAll(resp.Body); string(got) != want || err != nil {
+				t.Errorf("%s: %d bytes come back, want %d: %s %v", name, len(got), len(want), resp.Status, err)
+			}
 		}
 	}
 }

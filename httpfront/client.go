@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ropeline/ropeline/httpfront/edge"
+	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
 
@@ -16,6 +17,8 @@ type client struct {
 	records  bool          // whether requests are those of the site: counted, logged and traced
 	requests int           // that have begun
 	in       *bufio.Reader // what has come; nil while nothing has
+	body     *http1.Body   // of the request, read from in; nil: it has none
+	back     int           // bytes of the body that were put back for as long as the request waits
 
 	kept   atomic.Pointer[upstream.Conn] // to an origin that takes it for this client; see own
 	closed atomic.Bool
@@ -41,9 +44,39 @@ func (e *client) asks(c *upstream.Conn) {
 func (e *client) Waits(w *upstream.Waiting) {
 	if w == nil {
 		e.Asks(nil)
+		e.goOn()
 		return
 	}
+	e.rest()
 	e.Asks(w)
+}
+
+// rest gives the reader of e back for as long as a request with a body waits: what has come of that is mostly little, and what waits
+// are as many as there are connections.
+func (e *client) rest() {
+	if e.body == nil || e.in == nil {
+		return
+	}
+	come, _ := e.in.Peek(e.in.Buffered())
+	if e.back = len(come); e.PutBack(come) {
+		e.freeReader()
+	}
+}
+
+// goOn ends a rest.
+func (e *client) goOn() {
+	if e.body == nil || e.in != nil {
+		return
+	}
+	e.takeReader()
+	e.in.Peek(e.back) // which are there without waiting
+	e.body.From(e.in)
+}
+
+// takeReader has e have a reader.
+func (e *client) takeReader() {
+	e.in = readers.Get().(*bufio.Reader)
+	e.in.Reset(e)
 }
 
 // hasLeft reports whether a connection to an origin, or the wait for one, was ended for that.

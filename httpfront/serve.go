@@ -1,7 +1,6 @@
 package httpfront
 
 import (
-	"bufio"
 	"bytes"
 	"net/http"
 	"strconv"
@@ -47,8 +46,7 @@ func (f *Front) awaits(e *client) bool {
 	if !e.Awaits(pause) {
 		return false
 	}
-	e.in = readers.Get().(*bufio.Reader)
-	e.in.Reset(e)
+	e.takeReader()
 	return true
 }
 
@@ -253,8 +251,8 @@ type requestBody struct {
 
 // begin makes b the body of r, whose head was read.
 func (b *requestBody) begin(r *request) {
-	if r.HasBody() {
-		b.waits, b.edge = r.Expectation, r.edge
+	if r.edge.body = nil; r.HasBody() {
+		b.waits, b.edge, r.edge.body = r.Expectation, r.edge, &b.Body
 		b.Body.Begin(r.edge.in, r.Length, false)
 	}
 }

@@ -93,11 +93,14 @@ func (e *Conn) Awaits(pause time.Duration) bool {
 	return !e.owner.isClosed() && e.await() == nil && e.use.CompareAndSwap(idle, busy)
 }
 
+// receiver is a connection that takes no buffer before something has come.
+type receiver interface {
+	Receive() (*socket.Buffer, error)
+}
+
 // await waits until something has come.
 func (e *Conn) await() (err error) {
-	if c, ok := e.Conn.(interface {
-		Receive() (*socket.Buffer, error)
-	}); ok {
+	if c, ok := e.Conn.(receiver); ok {
 		for {
 			if e.early, err = c.Receive(); !e.reads.Again(err) {
 				return err
@@ -107,6 +110,15 @@ func (e *Conn) await() (err error) {
 	_, err = io.ReadFull(e, e.first[:])
 	e.apart = err == nil
 	return err
+}
+
+// PutBack has p, which was read, be read once more, and reports whether there is room for it.
+func (e *Conn) PutBack(p []byte) bool {
+	if len(p) == 0 || e.early != nil || e.apart {
+		return len(p) == 0
+	}
+	e.early = socket.Holding(p)
+	return e.early != nil
 }
 
 // retire ends a connection that waits for a request. One that has a request ends after it, since
@@ -255,7 +267,11 @@ func (e *Conn) drain() {
 	if e.CloseWrite() != nil {
 		return
 	}
-	var buf [4096]byte
+	c, ok := e.Conn.(receiver)
+	var buf []byte
+	if !ok {
+		buf = make([]byte, 4<<10)
+	}
 	for {
 		until := time.Now().Add(lingerPause)
 		if until.After(end) {
@@ -264,7 +280,15 @@ func (e *Conn) drain() {
 		if e.Conn.SetReadDeadline(until) != nil {
 			return
 		}
-		if _, err := e.Conn.Read(buf[:]); err != nil {
+		var err error
+		if ok { // many connections may linger, and nothing comes on most of them
+			var b *socket.Buffer
+			b, err = c.Receive()
+			socket.Free(b)
+		} else {
+			_, err = e.Conn.Read(buf)
+		}
+		if err != nil {
 			return
 		}
 	}

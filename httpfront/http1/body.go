@@ -21,6 +21,9 @@ func (b *Body) Begin(br *bufio.Reader, length int64, ofOrigin bool) {
 	*b = Body{left: length, chunks: chunkReader{br: br, lenient: ofOrigin}}
 }
 
+// From has the rest of b be read from another reader.
+func (b *Body) From(br *bufio.Reader) { b.chunks.br = br }
+
 // Read reads some of the body. Its end may come with its last bytes.
 func (b *Body) Read(p []byte) (n int, err error) {
 	br := b.chunks.br

@@ -15,6 +15,16 @@ func (b *Buffer) Take(p []byte) (n int, more bool) {
 	return n, b.from < b.n
 }
 
+// Holding returns a buffer with p, nil if there is no room for that in one.
+func Holding(p []byte) *Buffer {
+	b := received.Get().(*Buffer)
+	if b.from, b.n = 0, copy(b.bytes[:], p); b.n < len(p) {
+		Free(b)
+		return nil
+	}
+	return b
+}
+
 var received = sync.Pool{New: func() any { return new(Buffer) }}
 
 // Free gives b back; nil is none.
