@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -171,7 +172,17 @@ func (c *cluster) config(i int, boot uint64, port uint16) Config {
 
 // conn is a socket at the address of node i.
 func (c *cluster) conn(i int, port uint16) net.PacketConn {
-	return simnet.NewBlockingSimConn(&net.UDPAddr{IP: net.IPv4(10, 0, 0, byte(i)).To4(), Port: int(port)}, c.wire)
+	return simSocket{simnet.NewBlockingSimConn(&net.UDPAddr{IP: net.IPv4(10, 0, 0, byte(i)).To4(), Port: int(port)}, c.wire)}
+}
+
+// simSocket fails as sockets do once its deadline has passed.
+type simSocket struct{ net.PacketConn }
+
+func (s simSocket) ReadFrom(b []byte) (n int, from net.Addr, err error) {
+	if n, from, err = s.PacketConn.ReadFrom(b); errors.Is(err, simnet.ErrDeadlineExceeded) {
+		err = os.ErrDeadlineExceeded
+	}
+	return n, from, err
 }
 
 // start runs a node with cfg until the test ends or it is stopped.
