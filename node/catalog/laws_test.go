@@ -373,3 +373,27 @@ func TestAnyMixtureOfSoundRoomsIsSound(t *testing.T) {
 		}
 	}
 }
+
+// TestAChangeLeavesRanksAlone: two operators each added rules at once, which so have the same ranks. Who changes something
+// else says nothing of their order, which a third one may have changed meanwhile.
+func TestAChangeLeavesRanksAlone(t *testing.T) {
+	rule := func(i int, rank int64) Rule {
+		r := plainRule(i)
+		r.rank = rank
+		return r
+	}
+	was := []Rule{rule(1, rankStep), rule(2, rankStep), rule(3, 2*rankStep), rule(4, 2*rankStep), rule(5, 3*rankStep)}
+	list := listedRules(plain(1).Settings.ID)
+	for i, r := range ranked(was, was, list.at, list.key) {
+		if r.rank != was[i].rank {
+			t.Errorf("rule %d has rank %d, and had %d", i+1, r.rank, was[i].rank)
+		}
+	}
+	added := slices.Insert(slices.Clone(was), 1, plainRule(6)) // between two that have the same
+	got := ranked(was, added, list.at, list.key)
+	again := slices.Clone(got)
+	inOrder(again, list.at, func(r *Rule) time.Time { return r.Created }, list.key)
+	if !slices.EqualFunc(got, again, func(a, b Rule) bool { return a.ID == b.ID }) {
+		t.Errorf("one added between two others is elsewhere: %v, want %v", again, got)
+	}
+}

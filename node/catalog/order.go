@@ -26,14 +26,14 @@ func inOrder[T any](all []T, at func(*T) *thing, created func(*T) time.Time, key
 // ranked returns a copy of things that have the order of their list. Of those that were there
 // before as many as can be keep their rank.
 func ranked[T any](was, is []T, at func(*T) *thing, key func(*T) string) []T {
-	before := make(map[string]int64, len(was))
+	before := make(map[string]int, len(was)) // places, not ranks: two who each added one at once gave both the same
 	for i := range was {
-		before[key(&was[i])] = at(&was[i]).rank
+		before[key(&was[i])] = i
 	}
 	out := slices.Clone(is)
 	kept := make([]bool, len(is))
-	for _, i := range rising(out, func(t *T) (int64, bool) { r, ok := before[key(t)]; return r, ok }) {
-		kept[i], at(&out[i]).rank = true, before[key(&out[i])]
+	for _, i := range rising(out, func(t *T) (int, bool) { place, ok := before[key(t)]; return place, ok }) {
+		kept[i], at(&out[i]).rank = true, at(&was[before[key(&out[i])]]).rank
 	}
 	for i := 0; i < len(out); i++ {
 		if kept[i] {
@@ -59,23 +59,23 @@ func ranked[T any](was, is []T, at func(*T) *thing, key func(*T) string) []T {
 	return out
 }
 
-// rising returns the places of as many as possible that have ranks that only grow.
-func rising[T any](all []T, rank func(*T) (int64, bool)) []int {
+// rising returns the places of as many as possible that only grow by what was says of each; false: nothing.
+func rising[T any](all []T, was func(*T) (int, bool)) []int {
 	type run struct {
-		rank       int64
+		was        int
 		at, before int // before: in runs; -1: it is the first
 		long       int
 	}
 	var runs []run
 	best := -1
 	for i := range all {
-		r, ok := rank(&all[i])
+		r, ok := was(&all[i])
 		if !ok {
 			continue
 		}
 		next := run{r, i, -1, 1}
 		for j, o := range runs {
-			if o.rank < r && o.long >= next.long {
+			if o.was < r && o.long >= next.long {
 				next.before, next.long = j, o.long+1
 			}
 		}
