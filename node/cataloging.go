@@ -62,6 +62,9 @@ var (
 	ErrNoCatalog = errors.New("the rooms of this node are not in the catalog, and cannot be changed while it runs")
 	// ErrClock says that the clock of this node is off: others would not believe when a change was made.
 	ErrClock = errors.New("the clock of this node differs from those of its peers by more than 400 ms; ask another one")
+	// ErrTime says that it is not known whether this clock is behind or the one of an earlier start was ahead: what was
+	// changed now would win over what others change for as long as that one was ahead.
+	ErrTime = errors.New("what this node wrote before it was started is of a time to come by its clock, and it reaches no node that could tell which is wrong; ask another one, or wait until it reaches one")
 	// ErrLeaving says that it passes its rights on, and then ends.
 	ErrLeaving = errors.New("this node is leaving the mesh; ask another one")
 	// ErrMapFull says that what is new has no room beside what all nodes know. Changes of what there is have,
@@ -234,6 +237,8 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 		return ErrLeaving
 	case !c.health.clockOK.Load():
 		return ErrClock
+	case c.health.unsure && c.replica.Ahead(now):
+		return ErrTime
 	}
 	c.heedFacts(now)
 	was := c.catalog.read.Load()

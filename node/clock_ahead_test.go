@@ -148,3 +148,55 @@ func TestAMeshWhoseClocksWereAhead(t *testing.T) {
 		}
 	}
 }
+
+// TestAChangeOfAnUnsureTimeIsRefused: a node is cut off, starts with a clock that is ahead, and again with the right
+// one. Nobody can tell it which was right, and what it wrote now would win over what others change later.
+func TestAChangeOfAnUnsureTimeIsRefused(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.catalog, w.clocks = true, true
+	w.begin(shopSettings(100), "a", "a", "b")
+	a1, b1 := w.nodes[0], w.nodes[2]
+	w.cut = true
+	w.restart(b1, 10*time.Second)
+	w.run(15 * time.Second)
+	w.edit(b1, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 30 })
+	w.run(time.Second)
+	w.restart(b1, 0)
+	w.run(time.Second)
+	for !b1.core.Ready() {
+		w.run(100 * time.Millisecond)
+	}
+	if err := b1.core.Edit(nil, w.at(b1)); !errors.Is(err, ErrTime) {
+		t.Errorf("a change while two clocks say two times: %v, want %v", err, ErrTime)
+	}
+	w.cut = false
+	w.members()
+	w.run(3 * time.Second)
+	w.edit(b1, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 40 })
+	w.run(2 * time.Second)
+	w.edit(a1, shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 50 })
+	w.run(2 * time.Second)
+	w.agree()
+	if got := b1.core.rooms[shopSettings(1).ID].settings.Load().TotalActiveUsers; got != 50 {
+		t.Errorf("the last change, to 50, is overruled by an earlier one: %d", got)
+	}
+}
+
+// TestOneNodeAloneGoesByItsClock: nobody else could say what time it is, so what it wrote by a clock that was ahead is put back at once.
+func TestOneNodeAloneGoesByItsClock(t *testing.T) {
+	w := newStoppedWorld(t)
+	w.catalog, w.clocks = true, true
+	w.begin(shopSettings(100), "a")
+	w.restart(w.nodes[0], 12*time.Hour)
+	w.run(15 * time.Second)
+	w.edit(w.nodes[0], shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 30 })
+	w.run(time.Second)
+	w.restart(w.nodes[0], 0)
+	for !w.nodes[0].core.Ready() {
+		w.run(100 * time.Millisecond)
+	}
+	w.edit(w.nodes[0], shopSettings(1).ID, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 40 })
+	if is := w.nodes[0].core.replica; is.Ahead(w.at(w.nodes[0])) {
+		t.Error("it has written something that is of a time to come")
+	}
+}

@@ -372,6 +372,10 @@ func (c *Core) lastWords(now time.Time) []Message {
 // openRooms opens the leases once the site's state is there: how many sessions
 // an earlier start of this node may have left is part of that state.
 func (c *Core) openRooms(now time.Time) {
+	if !c.acquainted() {
+		c.replica.Rewind(now) // nobody else is there to say what time it is
+	}
+	c.health.unsure = c.replica.Ahead(now)
 	for i, r := range c.order {
 		r.open(now)
 		r.look(now)

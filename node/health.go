@@ -12,6 +12,7 @@ import (
 type health struct {
 	store   storeHealth
 	clockOK atomic.Bool
+	unsure  bool // when this node opened, what it had written before was of a time to come: see ErrTime
 	leaving atomic.Bool
 	resumed atomic.Bool // and it was when it stopped before
 

@@ -26,6 +26,9 @@ func (r *Replica) Rewind(now time.Time) bool {
 	return r.RewindMap(last, now)
 }
 
+// Ahead reports whether this node has written something that is of a time to come at now.
+func (r *Replica) Ahead(now time.Time) bool { return r.hlc.Ahead(now) }
+
 // RewindMap is Rewind for the last-writer map alone, while this node's clock is known to be ahead: it shows last
 // where others show now.
 func (r *Replica) RewindMap(last, now time.Time) bool {
