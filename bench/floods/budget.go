@@ -8,6 +8,7 @@ const (
 	uploads      = 1024 / 2 // half of max-origin-requests
 	adminConns   = 1024     // connections of operators
 	streams      = 64       // of the dashboard
+	strangers    = 512      // at verdict-listen
 	newInLine    = 600_000  // of max-new-visitors, a minute; who does not come again is in line for less
 	addressSlots = 1 << 16
 )
@@ -30,6 +31,8 @@ var (
 	waitingConn  = item{"the same with a request that waits for a place at the site", defaultConns, 80 << 10}
 	uploadConn   = item{"a body on its way to the site", uploads, 128 << 10}
 	operatorConn = item{"a connection of an operator", adminConns, 96 << 10}
+	redirectConn = item{"a connection to `redirect-listen`", defaultConns, 48 << 10}
+	verdictConn  = item{"a connection to `verdict-listen` of an address that is not in `trusted-proxies`", strangers, 448 << 10}
 	streamConn   = item{"a stream of the dashboard", streams, 64 << 10}
 	inLine       = item{"a visitor in line", newInLine, 256}
 	addressSlot  = item{"an address that new visitors come from", addressSlots, 16}
@@ -38,5 +41,5 @@ var (
 )
 
 func budgetItems() []item {
-	return []item{idleConn, headConn, bodyConn, waitingConn, uploadConn, operatorConn, streamConn, inLine, addressSlot, limitTable, fullSpeed}
+	return []item{idleConn, headConn, bodyConn, waitingConn, uploadConn, operatorConn, redirectConn, verdictConn, streamConn, inLine, addressSlot, limitTable, fullSpeed}
 }

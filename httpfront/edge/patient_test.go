@@ -44,7 +44,7 @@ func TestPatient(t *testing.T) {
 	short := func() net.Listener { return &failing{with: []error{syscall.EMFILE, syscall.EINVAL}} }
 	for whose, ln := range map[string]net.Listener{
 		"visitors":                      New(short(), Config{Log: log}, nil),
-		"operators, and other programs": NewPlaces(short(), PlacesConfig{Conns: 1, PerAddress: 1, Log: log}),
+		"operators, and other programs": NewPlaces(short(), PlacesConfig{Conns: 1, PerAddress: 1, Strangers: 1, Log: log}),
 	} {
 		if c, got := ln.Accept(); got != nil || c == nil {
 			t.Errorf("a listener for %s: got %v", whose, got)

@@ -19,6 +19,7 @@ type PlacesConfig struct {
 	Name              string // of the listener, for the log
 	Conns, PerAddress int
 	Trusted           []netip.Prefix // peers without a limit of their own
+	Strangers         int            // connections of all others together
 	Log               *slog.Logger
 }
 
@@ -67,9 +68,10 @@ func (l *Places) enter(p *Place) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	crowded := p.IsLimited() && l.perAddress[p.from] >= l.cfg.PerAddress
-	if crowded || l.open >= l.cfg.Conns {
+	strange := p.IsLimited() && l.open-l.perAddress[netip.Prefix{}] >= l.cfg.Strangers
+	if crowded || strange || l.open >= l.cfg.Conns {
 		idle := l.longestWaitingLocked(func(other *Place) bool { return other.IsLimited() && (!crowded || other.from == p.from) })
-		if idle == nil && !crowded {
+		if idle == nil && !crowded && !strange {
 			idle = l.longestWaitingLocked(func(*Place) bool { return true })
 		}
 		if idle == nil {

@@ -27,7 +27,7 @@ func closed(p *Place) bool { return p.Conn.(*fake).closed }
 // gets nil.
 func places(conns, perAddress int) (l *Places, enter func(from string) *Place) {
 	trusted := []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}
-	l = NewPlaces(nil, PlacesConfig{Conns: conns, PerAddress: perAddress, Trusted: trusted, Log: slog.New(slog.DiscardHandler)})
+	l = NewPlaces(nil, PlacesConfig{Conns: conns, PerAddress: perAddress, Trusted: trusted, Strangers: conns, Log: slog.New(slog.DiscardHandler)})
 	return l, func(from string) *Place {
 		if p := newPlace(l, &fake{from: from}); l.enter(p) {
 			return p
@@ -96,5 +96,24 @@ func TestStrangersCostTheTrustedNoPlace(t *testing.T) {
 	}
 	if enter("203.0.113.1:4"); !closed(proxies[0]) || closed(proxies[1]) {
 		t.Error("of trusted peers, not the connection that had waited for longest made room")
+	}
+}
+
+// TestStrangersAreBoundedTogether: however many addresses they have, and whether or not places are left.
+func TestStrangersAreBoundedTogether(t *testing.T) {
+	l, enter := places(100, 10)
+	l.cfg.Strangers = 20
+	all := []*Place{}
+	for i := range l.cfg.Strangers {
+		all = append(all, enter(fmt.Sprintf("10.0.%d.1:1", i)), enter("203.0.113.1:1"))
+	}
+	if p := enter("192.0.2.1:1"); p == nil || !closed(all[0]) || closed(all[1]) {
+		t.Error("one stranger more does not have the place of the one that has waited for longest")
+	}
+	for e := l.waiting.Front(); e != nil; e = l.waiting.Front() {
+		e.Value.(*Place).Keep()
+	}
+	if enter("192.0.2.2:1") != nil || enter("203.0.113.2:1") == nil {
+		t.Error("while all are being answered there is a place for a stranger, or none for a proxy")
 	}
 }

@@ -78,11 +78,12 @@ const warnEvery = time.Minute
 const headMax = 128 << 10
 
 // ConnsMax is how many connections there are by default. Proxies that keep none have one for each question under way.
-// A peer that is not trusted has connsMaxPerAddress: it can have no more answered than whether this node is ready, and
-// the keys of proofs.
+// A peer that is not trusted has connsMaxPerAddress, and all of them have strangersMax: they can have no more answered than
+// whether this node is ready, and the keys of proofs, while each head may be as long as those of proxies.
 const (
 	ConnsMax           = 8192
 	connsMaxPerAddress = 256
+	strangersMax       = 512
 )
 
 // streamsMax is how many calls one connection may have open. Envoy has one connection
@@ -142,7 +143,7 @@ func (s *Server) Run(ctx context.Context) error {
 		s.grpc.Stop()
 	})
 	err := srv.Serve(edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{
-		Name: "verdict-listen", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Trusted: s.cfg.TrustedProxies, Log: s.cfg.Logger,
+		Name: "verdict-listen", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Trusted: s.cfg.TrustedProxies, Strangers: strangersMax, Log: s.cfg.Logger,
 	}))
 	close(served)
 	if !errors.Is(err, http.ErrServerClosed) {
