@@ -34,6 +34,8 @@ const (
 	settle      = 2 * time.Minute        // until who is in line is as many as will be, and garbage is what it will be
 	spare       = 64                     // connections that floods leave to the visitor
 	full        = 1 << 30                // places of a room that has some for everybody
+	collections = "go_gc_duration_seconds_count"
+	token       = "0123456789abcdef0123456789abcdef" // of operators, where they need one
 )
 
 // subject is a node with a site and a visitor inside.
@@ -67,7 +69,7 @@ func (s *subject) start(ctx context.Context, binary string, state nodeState, con
 	config := fmt.Sprintf("total-active-users: %d\nnew-users-per-minute: %d\nsession-duration: 24h\nmax-requests-per-connection: 1048576\nmax-connections: %d\n%s", places, full, conns, state.config)
 	if state.tokens {
 		file := filepath.Join(s.dir, "admin.tokens")
-		rig.Must(os.WriteFile(file, []byte("write 0123456789abcdef0123456789abcdef\n"), 0o600))
+		rig.Must(os.WriteFile(file, []byte("write "+token+"\n"), 0o600))
 		config += "admin-token-file: " + file + "\n"
 	}
 	s.node = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: s.listen, Admin: s.admin, Site: site, Dir: s.dir, Config: config}))
@@ -79,14 +81,15 @@ func (s *subject) start(ctx context.Context, binary string, state nodeState, con
 	}))
 }
 
-// takes returns how many connections of visitors the node takes: fewer than it was asked for where files are short.
-func (s *subject) takes(ctx context.Context) (most int) {
+// metric returns one of the node's own figures.
+func (s *subject) metric(ctx context.Context, name string) (n int) {
 	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.admin+"/metrics", nil))
+	req.Header.Set("Authorization", "Bearer "+token)
 	resp := rig.Got(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
-	_, value, _ := bytes.Cut(rig.Got(io.ReadAll(resp.Body)), []byte("\nropeline_connections_max "))
-	rig.Got(fmt.Fscan(bytes.NewReader(value), &most))
-	return most
+	_, value, _ := bytes.Cut(rig.Got(io.ReadAll(resp.Body)), []byte("\n"+name+" "))
+	rig.Got(fmt.Fscan(bytes.NewReader(value), &n))
+	return n
 }
 
 // siteAt is a site that answers at once, but for forms: it reads these first.
@@ -148,6 +151,16 @@ func (s *subject) windows(ctx context.Context, n int, lasts time.Duration) (all 
 func (s *subject) memory() (float64, error) {
 	m, err := s.node.Memory()
 	return float64(m.Anon), err
+}
+
+// atRest is the most memory that a node has between two garbage collections without a flood, which its own garbage would be
+// taken for otherwise: while it does little, that takes minutes to become what it will be.
+func (s *subject) atRest(ctx context.Context) (most float64) {
+	for end := s.metric(ctx, collections) + 2; s.metric(ctx, collections) < end; {
+		most = max(most, rig.Got(s.memory()))
+		rig.Must(s.node.Sleep(ctx, 10*time.Millisecond)) // operators may not ask more often
+	}
+	return most
 }
 
 // watching takes samples of a node's memory.
