@@ -72,7 +72,8 @@ func (c *config) run(ctx context.Context, file string, flags *pflag.FlagSet, w i
 	// A line for a reader that is gone is an error then, and not the end of the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	hangups := catchHangups()
-	lines := sink.New(w, logKept)
+	lines := sink.New(w, logKept, 0)
+	go lines.Run()
 	defer lines.Close(logEnd)
 	to, err := c.prepare(file, flags, lines)
 	if err != nil {

@@ -25,7 +25,7 @@ func (s *Server) observe() (err error) {
 		s.after = append(s.after, s.tracer.Run)
 	}
 	if cfg.AccessLog != "" {
-		if s.access, err = accesslog.New(accesslog.Config{Path: cfg.AccessLog, Logger: s.log}); err != nil {
+		if s.access, err = accesslog.New(cfg.AccessLog, s.log); err != nil {
 			return err
 		}
 		s.after = append(s.after, endsSoon(s.access.Run, func() {

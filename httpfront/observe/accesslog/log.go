@@ -1,28 +1,18 @@
 package accesslog
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// Config says where a Log writes. Path is required.
-type Config struct {
-	// Path is the file that lines are appended to. It is made if it is not there, readable
-	// by its owner and group only. Its directory must be there. [Stdout] is the standard
-	// output.
-	Path string
-	// Logger takes what goes wrong: once, until it is right again. The default is
-	// slog.Default().
-	Logger *slog.Logger
-}
+	"github.com/ropeline/ropeline/httpfront/observe/sink"
+)
 
 // Stdout is the path of the standard output.
 const Stdout = "-"
@@ -31,8 +21,8 @@ const Stdout = "-"
 // as much may be used.
 const bufferSize = 1 << 20
 
-// flushEvery is how long a line waits for others at most. A look at whether the file was
-// renamed is as often.
+// flushEvery is how long a line waits for others at most, and for a look at whether the file was
+// renamed.
 const flushEvery = time.Second
 
 // Stats are counters since New.
@@ -45,51 +35,77 @@ type Stats struct {
 // Log is an access log in a file. Write, Reopen and Stats may be called by any goroutine;
 // Run has to run for anything to be written.
 type Log struct {
-	cfg     Config
-	lines   atomic.Uint64
-	dropped atomic.Uint64
+	lines *sink.Sink
+	to    *appender
+
+	mu   sync.Mutex // guards the following; held for as long as a line takes
+	line []byte
+}
+
+// New opens a file that lines are appended to. It is made if it is not there, readable by its owner
+// and group only. Its directory must be there. [Stdout] is the standard output. Logger takes what
+// goes wrong: once, until it is right again. Run has to be called then, which closes the file.
+func New(path string, logger *slog.Logger) (*Log, error) {
+	to := &appender{path: path, logger: logger, open: openFile}
+	var err error
+	if to.file, to.torn, err = to.open(path); err != nil {
+		return nil, fmt.Errorf("access log: %w", err)
+	}
+	lines := sink.New(to, bufferSize, flushEvery)
+	to.dropped = lines.Dropped
+	return &Log{lines: lines, to: to, line: make([]byte, 0, MaxLine)}, nil
+}
+
+// Write takes the line of a request that has ended, or drops and counts it if the buffer
+// is full. It does not wait for the disk, nor keep e.
+func (l *Log) Write(e *Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.line = AppendLine(l.line[:0], e)
+	l.lines.Write(l.line)
+}
+
+// Reopen has Run write what there is, close the file and open the one that has its name then, if it
+// is another, as is wanted after a rotation. It does not wait for that.
+func (l *Log) Reopen() { l.lines.Flush() }
+
+// Stats returns what became of lines so far.
+func (l *Log) Stats() Stats {
+	return Stats{l.lines.Written(), l.lines.Dropped(), l.to.errors.Load()}
+}
+
+// Run writes lines to the file until ctx ends, and what is left then, for which it waits as long as the file
+// does. It returns an error if the file cannot be closed; that lines cannot be written is told and counted, and
+// tried again with the next ones.
+func (l *Log) Run(ctx context.Context) error {
+	go l.lines.Run()
+	<-ctx.Done()
+	l.lines.Close(math.MaxInt64)
+	if err := l.to.file.Close(); err != nil {
+		return fmt.Errorf("access log: %w", err)
+	}
+	return nil
+}
+
+// appender appends lines to the file that has a name. Its goroutine is that of the sink.
+type appender struct {
+	path    string
+	logger  *slog.Logger
+	dropped func() uint64 // lines so far
 	errors  atomic.Uint64
-	full    chan struct{} // holds one: the buffer is half full
-	reopen  chan struct{} // holds one: the file shall be opened anew
 
-	mu  sync.Mutex // guards the following; held for as long as a line takes
-	buf []byte     // lines that Run has not taken yet
-
-	// Owned by Run.
-	file  file
-	spare []byte // an empty buffer, to be exchanged for buf
-	torn  bool   // the file ends within a line
-	open  func(path string) (f file, torn bool, err error)
+	file file
+	torn bool // the file ends within a line
+	open func(path string) (f file, torn bool, err error)
 
 	// The last attempt failed, which was told.
 	notOpened, notWritten bool
 }
 
-// file is what Log needs of *os.File.
+// file is what an appender needs of *os.File.
 type file interface {
 	io.WriteCloser
 	Stat() (os.FileInfo, error)
-}
-
-// New opens the file. Run has to be called then, which closes it.
-func New(cfg Config) (*Log, error) { return open(cfg, bufferSize) }
-
-func open(cfg Config, buffer int) (*Log, error) {
-	if cfg.Path == "" {
-		return nil, errors.New("access log: no path given")
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	l := &Log{
-		cfg: cfg, full: make(chan struct{}, 1), reopen: make(chan struct{}, 1), open: openFile,
-		buf: make([]byte, 0, buffer), spare: make([]byte, 0, buffer),
-	}
-	var err error
-	if l.file, l.torn, err = l.open(cfg.Path); err != nil {
-		return nil, fmt.Errorf("access log: %w", err)
-	}
-	return l, nil
 }
 
 // openFile reports whether the file ends within a line, as it does after a crash.
@@ -115,167 +131,77 @@ type stdout struct{ *os.File }
 // Close does nothing.
 func (stdout) Close() error { return nil }
 
-// Write takes the line of a request that has ended, or drops and counts it if the buffer
-// is full. It does not wait for the disk, nor keep e.
-func (l *Log) Write(e *Entry) {
-	l.mu.Lock()
-	before := len(l.buf)
-	if cap(l.buf)-before < MaxLine && !l.fitsLocked(e) {
-		l.mu.Unlock()
-		l.dropped.Add(1)
-		return
-	}
-	l.buf = AppendLine(l.buf, e)
-	half := cap(l.buf) / 2
-	wake := before < half && len(l.buf) >= half
-	l.mu.Unlock()
-	if wake {
-		poke(l.full)
-	}
-}
-
-// fitsLocked reports whether a line fits behind the others, if each of its bytes has to be
-// escaped.
-func (l *Log) fitsLocked(e *Entry) bool {
-	text := len(e.Method) + len(e.Target) + len(e.Protocol) + len(e.Referer) + len(e.Agent) + len(e.Room) + len(e.Decision)
-	return min(4*text+256, MaxLine) <= cap(l.buf)-len(l.buf)
-}
-
-// Reopen has Run close the file and open the one that has its name then, as is wanted after
-// a rotation. It does not wait for that.
-func (l *Log) Reopen() { poke(l.reopen) }
-
-func poke(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// Stats returns what became of lines so far.
-func (l *Log) Stats() Stats {
-	return Stats{l.lines.Load(), l.dropped.Load(), l.errors.Load()}
-}
-
-// Run writes lines to the file until ctx ends, and what is left then, for which it waits as long as the file
-// does. It returns an error if the file cannot be closed; that lines cannot be written is told and counted, and
-// tried again with the next ones.
-func (l *Log) Run(ctx context.Context) error {
-	tick := time.Tick(flushEvery)
-	for {
-		select {
-		case <-ctx.Done():
-			l.flush()
-			if err := l.close(); err != nil {
-				return fmt.Errorf("access log: %w", err)
-			}
-			return nil
-		case <-l.full:
-			l.flush()
-		case <-l.reopen:
-			l.flush() // what came before belongs to the old file
-			l.openAnew()
-		case <-tick:
-			l.flush()
-			if l.moved() {
-				l.openAnew()
-			}
+// Write appends lines, if there are any, and looks whether the file was renamed then: what came
+// before belongs to the old one. Lines that the file does not take are dropped: kept, they would
+// have later ones dropped instead.
+func (a *appender) Write(lines []byte) (n int, err error) {
+	if len(lines) > 0 {
+		if n, err = a.append(lines); err != nil {
+			a.failed(&a.notWritten, "written", err)
+		} else {
+			a.mended(&a.notWritten, "written")
 		}
 	}
+	if a.moved() {
+		a.openAnew()
+	}
+	return n, err
 }
 
-// flush writes what is in the buffer. Lines that the file does not take are dropped: kept,
-// they would have later ones dropped instead.
-func (l *Log) flush() {
-	l.mu.Lock()
-	lines := l.buf
-	l.buf, l.spare = l.spare, nil
-	l.mu.Unlock()
-	defer func() { l.spare = lines[:0] }()
-	if len(lines) == 0 {
-		return
-	}
-	total := uint64(bytes.Count(lines, []byte{'\n'}))
-	if l.file == nil && !l.openAnew() {
-		l.dropped.Add(total)
-		return
-	}
-	if l.torn {
+func (a *appender) append(lines []byte) (n int, err error) {
+	if a.torn {
 		// A new line after half a line, so that none is taken for a part of another.
-		if _, err := l.file.Write([]byte{'\n'}); err != nil {
-			l.dropped.Add(total)
-			l.failed(&l.notWritten, "written", err)
-			return
+		if _, err := a.file.Write([]byte{'\n'}); err != nil {
+			return 0, err
 		}
-		l.torn = false
 	}
-	n, err := l.file.Write(lines)
-	whole := uint64(bytes.Count(lines[:n], []byte{'\n'}))
-	l.lines.Add(whole)
-	if err != nil {
-		l.torn = n > 0 && lines[n-1] != '\n'
-		l.dropped.Add(total - whole)
-		l.failed(&l.notWritten, "written", err)
-		return
-	}
-	l.mended(&l.notWritten, "written")
+	n, err = a.file.Write(lines)
+	a.torn = n > 0 && lines[n-1] != '\n'
+	return n, err
 }
 
 // moved reports whether another file, or none, has the name now.
-func (l *Log) moved() bool {
-	if l.file == nil {
-		return true
-	}
-	if l.cfg.Path == Stdout {
+func (a *appender) moved() bool {
+	if a.path == Stdout {
 		return false
 	}
-	mine, err := l.file.Stat()
+	mine, err := a.file.Stat()
 	if err != nil {
 		return true
 	}
-	named, err := os.Stat(l.cfg.Path)
+	named, err := os.Stat(a.path)
 	return err != nil || !os.SameFile(mine, named)
 }
 
 // openAnew opens the file that has the name now, and closes the one that had it. If there
-// can be none, it goes on with the old one. It reports whether there is one.
-func (l *Log) openAnew() bool {
-	f, torn, err := l.open(l.cfg.Path)
+// can be none, it goes on with the old one.
+func (a *appender) openAnew() {
+	f, torn, err := a.open(a.path)
 	if err != nil {
-		l.failed(&l.notOpened, "opened", err)
-		return l.file != nil
+		a.failed(&a.notOpened, "opened", err)
+		return
 	}
-	l.mended(&l.notOpened, "opened")
-	if err := l.close(); err != nil {
-		l.errors.Add(1)
-		l.cfg.Logger.Warn("the old access log cannot be closed", "file", l.cfg.Path, "error", err)
+	a.mended(&a.notOpened, "opened")
+	if err := a.file.Close(); err != nil {
+		a.errors.Add(1)
+		a.logger.Warn("the old access log cannot be closed", "file", a.path, "error", err)
 	}
-	l.file, l.torn = f, torn
-	return true
-}
-
-func (l *Log) close() error {
-	if l.file == nil {
-		return nil
-	}
-	f := l.file
-	l.file = nil
-	return f.Close()
+	a.file, a.torn = f, torn
 }
 
 // failed counts an error, and tells the first of a row.
-func (l *Log) failed(told *bool, what string, err error) {
-	l.errors.Add(1)
+func (a *appender) failed(told *bool, what string, err error) {
+	a.errors.Add(1)
 	if !*told {
-		l.cfg.Logger.Error("the access log cannot be "+what+"; it is tried again every second, and lines are dropped meanwhile if there is no old file to take them",
-			"file", l.cfg.Path, "error", err)
+		a.logger.Error("the access log cannot be "+what+"; it is tried again every second, and lines are dropped meanwhile if there is no old file to take them",
+			"file", a.path, "error", err)
 	}
 	*told = true
 }
 
-func (l *Log) mended(told *bool, what string) {
+func (a *appender) mended(told *bool, what string) {
 	if *told {
-		l.cfg.Logger.Info("the access log can be "+what+" again", "file", l.cfg.Path, "dropped_lines", l.dropped.Load())
+		a.logger.Info("the access log can be "+what+" again", "file", a.path, "dropped_lines", a.dropped())
 	}
 	*told = false
 }

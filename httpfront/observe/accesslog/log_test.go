@@ -24,7 +24,7 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	path := filepath.Join(t.TempDir(), "access.log")
 	var messages bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		l := newLog(Config{Path: path, Logger: slog.New(slog.NewTextHandler(&messages, nil))})
+		l := must(New(path, slog.New(slog.NewTextHandler(&messages, nil))))
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -42,8 +42,6 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	return messages.String()
 }
 
-func newLog(cfg Config) *Log { return must(open(cfg, bufferSize)) }
-
 func write(l *Log, target string) {
 	e := someEntry()
 	e.Target = []byte(target)
@@ -51,11 +49,14 @@ func write(l *Log, target string) {
 }
 
 // writeOne begins to write to a file, and ends after one line.
-func writeOne(path, target string) {
-	l := newLog(Config{Path: path})
+func writeOne(t *testing.T, path, target string) {
+	l := must(New(path, slog.Default()))
 	write(l, target)
-	l.flush()
-	l.close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := l.Run(ctx); err != nil {
+		t.Error(err)
+	}
 }
 
 // targets returns the targets of the lines of a file.
@@ -91,7 +92,7 @@ func TestLinesAreWritten(t *testing.T) {
 		if s := l.Stats(); s != (Stats{Lines: 2}) {
 			t.Errorf("got %+v", s)
 		}
-		writeOne(path, "/3")
+		writeOne(t, path, "/3")
 		expect(t, path, "/1 /2 /3")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
 			t.Errorf("others may read the file: %v, %v", info.Mode(), err)
@@ -136,60 +137,86 @@ func TestFileThatEndsWithinALine(t *testing.T) {
 	if err := os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	writeOne(path, "/1")
+	writeOne(t, path, "/1")
 	expect(t, path, "? /1")
 }
 
-// fakeFile is a disk that can be full, or slow.
+// onDisk runs f beside a Log whose disk can be full, or slow. flush has what there is written.
+func onDisk(t *testing.T, disk func(b []byte) (int, error), f func(l *Log, flush func())) (told string) {
+	return inBubble(t, func(l *Log, _ string, stop func()) {
+		l.to.file = fakeFile{l.to.file, disk}
+		f(l, func() {
+			l.Reopen()
+			synctest.Wait()
+		})
+	})
+}
+
 type fakeFile struct {
 	file
-	bytes.Buffer
 	write func(b []byte) (int, error)
 }
 
-// newDisk has a Log write to a disk.
-func newDisk(t *testing.T, log io.Writer, buffer int) (*Log, *fakeFile) {
-	l := must(open(Config{Path: filepath.Join(t.TempDir(), "log"), Logger: slog.New(slog.NewTextHandler(log, nil))}, buffer))
-	l.close()
-	disk := new(fakeFile)
-	l.file = disk
-	return l, disk
-}
-
-func (f *fakeFile) Write(b []byte) (int, error) { return f.write(b) }
-func (f *fakeFile) Close() error                { return nil }
+func (f fakeFile) Write(b []byte) (int, error) { return f.write(b) }
 
 // TestDiskThatFails: lines are dropped and counted, an error is told once, and when the
 // disk is well again each line stands by itself.
 func TestDiskThatFails(t *testing.T) {
-	var messages bytes.Buffer
-	l, disk := newDisk(t, &messages, bufferSize)
 	room := 150
-	disk.write = func(b []byte) (int, error) {
-		n, _ := disk.Buffer.Write(b[:min(len(b), room)])
+	var had []byte
+	told := onDisk(t, func(b []byte) (int, error) {
+		n := min(len(b), room)
+		had = append(had, b[:n]...)
 		if room -= n; n < len(b) {
 			return n, io.ErrShortWrite
 		}
 		return n, nil
-	}
-	for range 3 {
-		write(l, "/lost")
-		write(l, "/lost")
-		l.flush()
-	}
-	if got := l.Stats(); got != (Stats{Lines: 1, Dropped: 5, Errors: 3}) {
-		t.Errorf("got %+v of 6 lines, one of which found room", got)
-	}
-	room = 1 << 20
-	write(l, "/after")
-	l.flush()
-	lines := strings.Split(strings.TrimSuffix(disk.String(), "\n"), "\n")
+	}, func(l *Log, flush func()) {
+		for range 3 {
+			write(l, "/lost")
+			write(l, "/lost")
+			flush()
+		}
+		if got := l.Stats(); got != (Stats{Lines: 1, Dropped: 5, Errors: 3}) {
+			t.Errorf("got %+v of 6 lines, one of which found room", got)
+		}
+		room = 1 << 20
+		write(l, "/after")
+		flush()
+	})
+	lines := strings.Split(strings.TrimSuffix(string(had), "\n"), "\n")
 	if len(lines) != 3 || !strings.Contains(lines[2], `"GET /after HTTP/1.1"`) || len(fieldsOf(lines[2])) != 12 {
 		t.Errorf("got %q", lines)
 	}
-	if n := strings.Count(messages.String(), "level="); n != 2 || !strings.Contains(messages.String(), "again") {
-		t.Errorf("want one error, and one word when it was over:\n%s", &messages)
+	if n := strings.Count(told, "level="); n != 2 || !strings.Contains(told, "again") {
+		t.Errorf("want one error, and one word when it was over:\n%s", told)
 	}
+}
+
+// TestSlowDiskHoldsNobodyUp: while the disk takes nothing, lines wait in memory, then are
+// dropped; no Write waits. The test would not end if one did.
+func TestSlowDiskHoldsNobodyUp(t *testing.T) {
+	var release chan struct{} // of the bubble
+	onDisk(t, func(b []byte) (int, error) {
+		<-release
+		return len(b), nil
+	}, func(l *Log, flush func()) {
+		release = make(chan struct{})
+		write(l, "/first")
+		flush()
+		const many = bufferSize / 100
+		for range many {
+			write(l, "/more")
+		}
+		if got := l.Stats(); got.Dropped == 0 || got.Dropped >= many {
+			t.Errorf("%d of %d lines were dropped, want some", got.Dropped, many)
+		}
+		close(release)
+		flush()
+		if got := l.Stats(); got.Lines+got.Dropped != many+1 || got.Lines < 2 {
+			t.Errorf("got %+v of %d lines", got, many+1)
+		}
+	})
 }
 
 // TestFileThatCannotBeOpened: while there can be no new file, the old one goes on, and that
@@ -197,8 +224,8 @@ func TestDiskThatFails(t *testing.T) {
 func TestFileThatCannotBeOpened(t *testing.T) {
 	var full atomic.Bool
 	told := inBubble(t, func(l *Log, path string, stop func()) {
-		real := l.open
-		l.open = func(path string) (file, bool, error) {
+		real := l.to.open
+		l.to.open = func(path string) (file, bool, error) {
 			if full.Load() {
 				return nil, false, errors.New("no more files")
 			}
@@ -227,37 +254,6 @@ func TestFileThatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// TestSlowDiskHoldsNobodyUp: while the disk takes nothing, lines wait in memory, then are
-// dropped; no Write waits. The test would not end if one did.
-func TestSlowDiskHoldsNobodyUp(t *testing.T) {
-	const buffer = 64 << 10
-	l, disk := newDisk(t, io.Discard, buffer)
-	entered, release := make(chan struct{}), make(chan struct{})
-	disk.write = func(b []byte) (int, error) {
-		entered <- struct{}{}
-		<-release
-		return disk.Buffer.Write(b)
-	}
-	write(l, "/first")
-	flushed := make(chan struct{})
-	go func() { l.flush(); close(flushed) }()
-	<-entered
-	const many = 2000
-	for range many {
-		write(l, "/more")
-	}
-	if got := l.Stats(); got.Dropped == 0 || got.Dropped >= many || cap(l.buf) != buffer {
-		t.Errorf("%d of %d lines were dropped, want some; the buffer has %d bytes", got.Dropped, many, cap(l.buf))
-	}
-	close(release)
-	<-flushed
-	go func() { <-entered }()
-	l.flush()
-	if got := l.Stats(); got.Lines+got.Dropped != many+1 || got.Lines < 2 {
-		t.Errorf("got %+v of %d lines", got, many+1)
-	}
-}
-
 // TestLinesOfManyGoroutinesAreWhole: none is split, none is lost.
 func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 	inBubble(t, func(l *Log, path string, stop func()) {
@@ -280,10 +276,10 @@ func TestLinesOfManyGoroutinesAreWhole(t *testing.T) {
 	})
 }
 
-func TestConfigIsChecked(t *testing.T) {
-	for _, c := range []Config{{}, {Path: filepath.Join(t.TempDir(), "none", "a")}} {
-		if _, err := New(c); err == nil {
-			t.Errorf("%+v is taken", c)
+func TestPathIsChecked(t *testing.T) {
+	for _, path := range []string{"", filepath.Join(t.TempDir(), "none", "a")} {
+		if _, err := New(path, slog.Default()); err == nil {
+			t.Errorf("%q is taken", path)
 		}
 	}
 }

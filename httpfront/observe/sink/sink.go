@@ -11,13 +11,16 @@ import (
 )
 
 // Sink hands lines on to a writer that may block or fail. It keeps a bounded number of bytes for
-// it; lines beyond are dropped and counted. Any goroutine may call its methods.
+// it; lines beyond are dropped and counted. Any goroutine may call its methods; Run has to run for
+// anything to be written.
 type Sink struct {
 	w       io.Writer
 	most    int
+	every   time.Duration
 	report  atomic.Pointer[func(dropped uint64)]
+	written atomic.Uint64
 	dropped atomic.Uint64
-	more    chan struct{} // holds one: there is something to write, or it is to end
+	more    chan struct{} // holds one: what is kept is to be written, or it is to end
 	ended   chan struct{} // closed when all is written after Close
 
 	mu      sync.Mutex // guards the following
@@ -25,11 +28,14 @@ type Sink struct {
 	closing bool
 }
 
-// New returns a sink for w that keeps up to most bytes. It has to be closed.
-func New(w io.Writer, most int) *Sink {
-	s := &Sink{w: w, most: most, more: make(chan struct{}, 1), ended: make(chan struct{})}
-	go s.run()
-	return s
+// New returns a sink for w that keeps up to most bytes, and as many while they are written. Lines
+// wait for others until half of that is full, or for as long as every says; 0 is not at all. Any
+// other has w called as often, with no lines if there are none.
+func New(w io.Writer, most int, every time.Duration) *Sink {
+	return &Sink{
+		w: w, most: most, every: every, buf: make([]byte, 0, most),
+		more: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
 }
 
 // Report has f called, by another goroutine, when lines are taken again after so many were
@@ -43,13 +49,19 @@ func (s *Sink) Write(p []byte) (int, error) {
 	if fits {
 		s.buf = append(s.buf, p...)
 	}
+	now := s.every == 0 || len(s.buf) >= s.most/2
 	s.mu.Unlock()
 	if !fits {
 		s.dropped.Add(lines(p))
 	}
-	s.wake()
+	if now {
+		s.Flush()
+	}
 	return len(p), nil
 }
+
+// Written is how many lines the writer has had.
+func (s *Sink) Written() uint64 { return s.written.Load() }
 
 // Dropped is how many lines the writer has not had, and will not have.
 func (s *Sink) Dropped() uint64 { return s.dropped.Load() }
@@ -60,7 +72,7 @@ func (s *Sink) Close(limit time.Duration) bool {
 	s.mu.Lock()
 	s.closing = true
 	s.mu.Unlock()
-	s.wake()
+	s.Flush()
 	select {
 	case <-s.ended:
 		return true
@@ -69,20 +81,29 @@ func (s *Sink) Close(limit time.Duration) bool {
 	}
 }
 
-func (s *Sink) wake() {
+// Flush has what is kept written now. It does not wait for that.
+func (s *Sink) Flush() {
 	select {
 	case s.more <- struct{}{}:
 	default:
 	}
 }
 
-// run writes what is kept until the sink is closed.
-func (s *Sink) run() {
+// Run writes what is kept until the sink is closed.
+func (s *Sink) Run() {
 	defer close(s.ended)
-	var spare []byte
+	spare := make([]byte, 0, s.most)
 	var told uint64 // of those dropped
 	takes := true   // the writer took all of the last lines
-	for range s.more {
+	var tick <-chan time.Time
+	if s.every > 0 {
+		tick = time.Tick(s.every)
+	}
+	for {
+		select {
+		case <-s.more:
+		case <-tick:
+		}
 		s.mu.Lock()
 		full, closing := s.buf, s.closing
 		s.buf = spare[:0]
@@ -90,7 +111,7 @@ func (s *Sink) run() {
 		if takes { // and there is room for a report
 			told = s.tell(told)
 		}
-		if len(full) > 0 {
+		if len(full) > 0 || s.every > 0 {
 			takes = s.write(full)
 		}
 		spare = full
@@ -98,7 +119,7 @@ func (s *Sink) run() {
 			return
 		}
 		if takes && s.dropped.Load() > told {
-			s.wake()
+			s.Flush()
 		}
 	}
 }
@@ -106,6 +127,7 @@ func (s *Sink) run() {
 // write reports whether all of p was taken.
 func (s *Sink) write(p []byte) bool {
 	n, err := s.w.Write(p)
+	s.written.Add(lines(p[:n]))
 	if err != nil {
 		s.dropped.Add(lines(p[n:]))
 	}

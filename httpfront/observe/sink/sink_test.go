@@ -36,10 +36,16 @@ func (r *reader) read() string {
 	return r.had.String()
 }
 
+func started(r *reader, most int) *Sink {
+	s := New(r, most, 0)
+	go s.Run()
+	return s
+}
+
 func TestLinesArriveInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r reader
-		s := New(&r, 1<<20)
+		s := started(&r, 1<<20)
 		want := ""
 		for i := range 10_000 {
 			line := fmt.Sprintf("line %d\n", i)
@@ -60,7 +66,7 @@ func TestLinesArriveInOrder(t *testing.T) {
 func TestAReaderThatStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := reader{longer: make(chan struct{})}
-		s := New(&r, 100)
+		s := started(&r, 100)
 		var reported []uint64
 		s.Report(func(n uint64) {
 			reported = append(reported, n)
@@ -99,7 +105,7 @@ func TestAReaderThatStops(t *testing.T) {
 func TestAReaderThatGoesAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var r reader
-		s := New(&r, 1000)
+		s := started(&r, 1000)
 		s.Report(func(n uint64) { fmt.Fprintf(s, "%d dropped\n", n) })
 		for i, gone := range []bool{false, true, true, false} {
 			r.mu.Lock()
@@ -116,7 +122,7 @@ func TestAReaderThatGoesAway(t *testing.T) {
 
 func TestManyAtOnce(t *testing.T) {
 	var r reader
-	s := New(&r, 1<<16)
+	s := started(&r, 1<<16)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
