@@ -29,6 +29,9 @@ type Config struct {
 	RuleFacts
 	Observers
 
+	// OriginTLS is used towards https origins; nil verifies the origin's name
+	// against the roots of the system.
+	OriginTLS *tls.Config
 	// Rooms routes requests to rooms.
 	Rooms Rooms
 	// Hosts are the only ones that are served, each as by room.NormalHost: requests for
@@ -89,9 +92,6 @@ type Upstreams struct {
 	Origins Origins
 	// Routes are parts of the site that have origins or limits of their own.
 	Routes []Route
-	// OriginTLS is used towards https origins; nil verifies the origin's name
-	// against the roots of the system.
-	OriginTLS *tls.Config
 	// Passive, SlowStart and AllowAddresses are about all origins; see
 	// upstream.Config.
 	Passive        upstream.Passive

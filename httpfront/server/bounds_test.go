@@ -24,9 +24,9 @@ func TestBoundsOfConnections(t *testing.T) {
 	one, none := originsOf(1), httpfront.Origins{}
 	everything := Config{
 		VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"},
-		Proxy: Proxy{Origins: one, Routes: []httpfront.Route{{Origins: originsOf(2)}, {}, {Origins: originsOf(9)}}},
+		Proxy: to(one, httpfront.Route{Origins: originsOf(2)}, httpfront.Route{}, httpfront.Route{Origins: originsOf(9)}),
 	}
-	site, few := Config{Proxy: Proxy{Origins: one}}, Config{Proxy: Proxy{Origins: one}}
+	site, few := Config{Proxy: to(one)}, Config{Proxy: to(one)}
 	few.Proxy.Limits.Conns = 5
 	for _, c := range []struct {
 		what  string
@@ -37,7 +37,7 @@ func TestBoundsOfConnections(t *testing.T) {
 		{"a site, with what the unit of systemd has", site, 131_072, Bounds{Visitors: 32768, Origins: 18432, Admin: 1024}},
 		{"what docs/operating.md says", site, 65_536, Bounds{Visitors: 32768, Origins: 18432, Admin: 1024}},
 		{"everything, with what the unit of systemd has", everything, 131_072, Bounds{Visitors: 32768, Handshakes: 4096, Redirects: 32768, Origins: 32768, Verdicts: 8192, Admin: 1024}},
-		{"PROXY headers", Config{Edge: httpfront.Edge{ProxyProtocol: []netip.Prefix{{}}}, Proxy: Proxy{Origins: one}}, 65_536, Bounds{Visitors: 32768, Handshakes: 4096, Origins: 18432, Admin: 1024}},
+		{"PROXY headers", Config{Edge: httpfront.Edge{ProxyProtocol: []netip.Prefix{{}}}, Proxy: to(one)}, 65_536, Bounds{Visitors: 32768, Handshakes: 4096, Origins: 18432, Admin: 1024}},
 		{"one descriptor too few", site, 52_402, Bounds{Visitors: 32767, Origins: 18432, Admin: 1024}},
 		{"a site, with what many systems have", site, 4096, Bounds{Visitors: 1706, Origins: 1706, Admin: 505}},
 		{"everything", everything, 4096, Bounds{Visitors: 1091, Handshakes: 136, Redirects: 501, Origins: 1091, Verdicts: 501, Admin: 501}},
@@ -47,7 +47,7 @@ func TestBoundsOfConnections(t *testing.T) {
 		{"too few", site, 82, Bounds{}},
 		{"less than the reserve", site, 20, Bounds{}},
 		{"few are configured", few, 86, Bounds{Visitors: 5, Origins: 5, Admin: 8}},
-		{"verdicts alone", Config{VerdictListen: ":1", Proxy: Proxy{Origins: none}}, 1024, Bounds{Verdicts: 854, Admin: 122}},
+		{"verdicts alone", Config{VerdictListen: ":1", Proxy: to(none)}, 1024, Bounds{Verdicts: 854, Admin: 122}},
 		{"verdicts alone, all", Config{VerdictListen: ":1"}, 1 << 20, Bounds{Verdicts: 8192, Admin: 1024}},
 	} {
 		got, err := must(c.cfg.Bounds()).Within(c.limit)
@@ -63,7 +63,7 @@ func TestBoundsOfConnections(t *testing.T) {
 
 // TestBoundsAreNeverMoreThanTheLimit: with any, and those of fewer descriptors are never higher.
 func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
-	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: Proxy{Origins: originsOf(3)}}
+	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: to(originsOf(3))}
 	wanted := must(c.Bounds())
 	var before Bounds
 	for limit := 0; limit < wanted.Descriptors()+100; limit += 1 + limit/50 {
@@ -88,7 +88,7 @@ func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
 // TestANodeKeepsWithinItsDescriptors: its parts have the bounds that hold, and the log says so once.
 func TestANodeKeepsWithinItsDescriptors(t *testing.T) {
 	var log bytes.Buffer
-	s := &Server{cfg: Config{Descriptors: 256, Proxy: Proxy{Origins: originsOf(1)}}, log: slog.New(slog.NewTextHandler(&log, nil))}
+	s := &Server{cfg: Config{Descriptors: 256, Proxy: to(originsOf(1))}, log: slog.New(slog.NewTextHandler(&log, nil))}
 	noError(t, s.keepWithin())
 	if l := s.cfg.Proxy.Limits; l.Conns != 85 || l.Origins != 85 || l.Handshakes != 0 || s.bounds.Admin != 25 {
 		t.Errorf("got %+v, %+v", l, s.bounds)

@@ -10,7 +10,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/gate/expr"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
-	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -75,17 +74,10 @@ type ACME struct {
 
 // Proxy says how requests get to the site and back, queues aside.
 type Proxy struct {
-	Origins httpfront.Origins // without servers, no visitors are served
-	Routes  []httpfront.Route // one for each room, in their order, or none
-
+	// Without servers among Origins, no visitors are served. Routes are one for each room, in their
+	// order, or none.
+	httpfront.Upstreams
 	OriginTLS OriginTLS
-	// AllowAddresses, Passive and SlowStart are about all origins; see upstream.Config.
-	AllowAddresses []netip.Prefix
-	Passive        upstream.Passive
-	SlowStart      time.Duration
-	// Retries is how many more origins a request is sent to if the one before cannot have
-	// acted on it. Negative: none. Default 1.
-	Retries int
 
 	Methods  []string           // none: all but CONNECT and TRACE
 	Limits   httpfront.Limits   // zero fields: their defaults

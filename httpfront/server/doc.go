@@ -1,7 +1,7 @@
 // Package server is a node as a value: everything that `ropeline run` starts, put together,
 // without the command line, the configuration file, signals and exit codes.
 //
-//	s, err := server.New(server.Config{DataDir: dir, Rooms: rooms, Proxy: server.Proxy{Origins: origins}})
+//	s, err := server.New(server.Config{DataDir: dir, Rooms: rooms, Proxy: server.Proxy{Upstreams: httpfront.Upstreams{Origins: origins}}})
 //	…
 //	err = s.Run(ctx) // until ctx ends and the last visitor was served
 //

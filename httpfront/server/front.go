@@ -101,12 +101,9 @@ func (c *Config) front() (to httpfront.Config, err error) {
 	p, f := &c.Proxy, &c.Front
 	to = httpfront.Config{
 		Connections: httpfront.Connections{Edge: c.Edge},
-		Upstreams: httpfront.Upstreams{
-			Origins: p.Origins, Routes: p.Routes, AllowAddresses: p.AllowAddresses,
-			Passive: p.Passive, SlowStart: p.SlowStart, Retries: p.Retries,
-		},
-		RuleFacts: httpfront.RuleFacts{Lists: f.Lists, CountryHeader: f.CountryHeader, VerdictCountryHeader: f.VerdictCountryHeader},
-		Methods:   p.Methods, Limits: p.Limits, Timeouts: p.Timeouts,
+		Upstreams:   p.Upstreams,
+		RuleFacts:   httpfront.RuleFacts{Lists: f.Lists, CountryHeader: f.CountryHeader, VerdictCountryHeader: f.VerdictCountryHeader},
+		Methods:     p.Methods, Limits: p.Limits, Timeouts: p.Timeouts,
 		TrustedProxies: c.TrustedProxies,
 		ProofHeader:    c.Proof.Header, Logger: c.Logger,
 	}

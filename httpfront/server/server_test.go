@@ -58,12 +58,17 @@ type says string
 
 func (s says) ServeHTTP(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, string(s)) }
 
+// to is the way to origins.
+func to(origins httpfront.Origins, routes ...httpfront.Route) Proxy {
+	return Proxy{Upstreams: httpfront.Upstreams{Origins: origins, Routes: routes}}
+}
+
 // example is a node in front of a site, with one room for so many.
 func example(t *testing.T, site http.Handler, most int) Config {
 	srv := httptest.NewServer(site)
 	t.Cleanup(srv.Close)
 	return Config{
-		DataDir: t.TempDir(), Proxy: Proxy{Origins: httpfront.Origins{Servers: []upstream.Origin{must(upstream.ParseOrigin(srv.URL))}}},
+		DataDir: t.TempDir(), Proxy: to(httpfront.Origins{Servers: []upstream.Origin{must(upstream.ParseOrigin(srv.URL))}}),
 		Rooms:  []room.Settings{{Name: "shop", TotalActiveUsers: most, NewUsersPerMinute: most}},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
