@@ -22,9 +22,6 @@ type Bootstrap struct {
 	Names []string
 	// Alone says that there are no other nodes: this one makes a mesh at once.
 	Alone bool
-	// Older is the mesh that a directory is of which was written by a version that knew of
-	// none. It is the same at all nodes.
-	Older bootstrap.MeshID
 	// Joined is told of which mesh the node is, once that is on disk and before anything
 	// else is said. It may be nil.
 	Joined func(bootstrap.MeshID)
@@ -66,34 +63,26 @@ type told struct {
 
 const bootstrapTick = 100 * time.Millisecond
 
-// newBootstrapper takes a directory as it was found, with what its store holds. A store of
-// an older version is of the mesh that all of those are of.
+// newBootstrapper takes a directory as it was found, with what its store holds.
 func newBootstrapper(cfg Config, stored []durable.Write, log *slog.Logger, now func() time.Time) (*bootstrapper, error) {
 	b := &bootstrapper{
 		cfg: *cfg.Bootstrap, data: cfg.Data, log: log, now: now, in: make(chan told, 256),
 		joined: make(chan struct{}), minted: make(chan struct{}), next: make(chan error, 1),
 	}
 	is := cfg.Data.Mesh()
-	rec := bootstrap.Record{Names: b.cfg.Names, Minter: cfg.Data.Self().Node, MinterName: cfg.Name, MinterSite: cfg.Site}
-	names := b.cfg.Names
-	switch first := b.cfg.Alone || len(names) > 0 && names[0] == cfg.Name; {
+	switch {
 	case !is.Record.Mesh.IsZero():
-	case len(stored) > 0 && first: // it mints what comes later; all rooms that there are have a minter
-		rec.Mesh = b.cfg.Older
-		is = bootstrap.Disk{Record: rec, Minted: true}
 	case len(stored) > 0:
-		is = bootstrap.Disk{Record: bootstrap.Record{Mesh: b.cfg.Older}}
+		return nil, errors.New("the store of the data directory holds the state of a mesh, and no record says of which: it is of an earlier version; start with an empty directory")
 	case b.cfg.Alone:
+		rec := bootstrap.Record{Names: []string{cfg.Name}, Minter: cfg.Data.Self().Node, MinterName: cfg.Name, MinterSite: cfg.Site}
 		rand.Read(rec.Mesh[:]) // never fails: crypto/rand ends the process instead
-		rec.Names = []string{cfg.Name}
 		is = bootstrap.Disk{Record: rec, Minted: true}
-	default:
-		return b, nil
-	}
-	if is.Record.Mesh != cfg.Data.Mesh().Record.Mesh {
 		if err := cfg.Data.SetMesh(is); err != nil {
 			return nil, err
 		}
+	default:
+		return b, nil
 	}
 	close(b.joined)
 	if is.Minted {

@@ -9,42 +9,33 @@ import (
 	"github.com/ropeline/ropeline/node/durable"
 )
 
-// TestHowADirectoryComesToBeOfAMesh: one that is of a mesh stays of it; one of a version
-// that knew of no meshes is of the one that all of these are of, and the first named node
-// mints what comes later there; a new one is of none until it has heard of one, unless the
-// node is alone.
+// TestHowADirectoryComesToBeOfAMesh: one that is of a mesh stays of it; a new one is of none
+// until it has heard of one, unless the node is alone; one that has a store and is of no mesh is refused.
 func TestHowADirectoryComesToBeOfAMesh(t *testing.T) {
-	older := bootstrap.MeshID{0xee}
-	old := []durable.Write{{Object: factsObject, Key: "x", Value: []byte("y")}}
 	for _, c := range []struct {
-		what   string
-		boot   Bootstrap
-		stored []durable.Write
-		mesh   bootstrap.MeshID // zero with random: any
-		random bool
-		minted bool
+		what string
+		boot Bootstrap
 	}{
-		{"new, named", Bootstrap{Names: []string{"a1", "b1"}}, nil, bootstrap.MeshID{}, false, false},
-		{"new, the only one named", Bootstrap{Names: []string{"a1"}}, nil, bootstrap.MeshID{}, false, false},
-		{"new, without a list", Bootstrap{}, nil, bootstrap.MeshID{}, false, false},
-		{"new, alone", Bootstrap{Alone: true}, nil, bootstrap.MeshID{}, true, true},
-		{"old, alone", Bootstrap{Alone: true}, old, older, false, true},
-		{"old, the first named", Bootstrap{Names: []string{"a1", "b1"}}, old, older, false, true},
-		{"old, named behind another", Bootstrap{Names: []string{"b1", "a1"}}, old, older, false, false},
-		{"old, without a list", Bootstrap{}, old, older, false, false},
+		{"named", Bootstrap{Names: []string{"a1", "b1"}}},
+		{"the only one named", Bootstrap{Names: []string{"a1"}}},
+		{"without a list", Bootstrap{}},
+		{"alone", Bootstrap{Alone: true}},
 	} {
 		dir := t.TempDir()
 		data := openDataDir(t, dir)
-		c.boot.Older = older
-		b, err := newBootstrapper(Config{Data: data, Name: "a1", Site: "a", Bootstrap: &c.boot}, c.stored, slog.New(slog.DiscardHandler), time.Now)
+		cfg := Config{Data: data, Name: "a1", Site: "a", Bootstrap: &c.boot}
+		if _, err := newBootstrapper(cfg, []durable.Write{{Object: factsObject, Key: "x", Value: []byte("y")}}, slog.New(slog.DiscardHandler), time.Now); err == nil || !data.Mesh().Record.Mesh.IsZero() {
+			t.Errorf("%s: a store without a mesh is taken for one of mesh %v", c.what, data.Mesh().Record.Mesh)
+		}
+		b, err := newBootstrapper(cfg, nil, slog.New(slog.DiscardHandler), time.Now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := data.Mesh()
-		if id := got.Record.Mesh; !c.random && id != c.mesh || c.random && (id.IsZero() || id == older) || got.Minted != c.minted || is(b.joined) == id.IsZero() || is(b.minted) != c.minted {
+		got, alone := data.Mesh(), c.boot.Alone
+		if got.Record.Mesh.IsZero() == alone || got.Minted != alone || is(b.joined) != alone || is(b.minted) != alone {
 			t.Errorf("%s: got %+v, joined %v, minted %v", c.what, got, is(b.joined), is(b.minted))
 		}
-		if c.minted && got.Record.Minter != data.Self().Node {
+		if alone && got.Record.Minter != data.Self().Node {
 			t.Errorf("%s: minted by %s", c.what, got.Record.Minter)
 		}
 		data.Close()

@@ -106,7 +106,7 @@ type Core struct {
 
 	inquiries inquiries
 	start     starting
-	givers    givers
+	unheard   time.Time // since when something minted is known from others than who minted it, or was told last
 	facts     facts
 	deleted   deletedRooms
 	strays    strays

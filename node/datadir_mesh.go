@@ -26,10 +26,8 @@ func (m *meshFile) disk() (d bootstrap.Disk, err error) {
 	if d.Record.Mesh, err = bootstrap.ParseMeshID(m.ID); err != nil {
 		return bootstrap.Disk{}, err
 	}
-	if m.Minter != "" {
-		if d.Record.Minter, err = crdt.ParseNodeID(m.Minter); err != nil {
-			return bootstrap.Disk{}, err
-		}
+	if d.Record.Minter, err = crdt.ParseNodeID(m.Minter); err != nil {
+		return bootstrap.Disk{}, err
 	}
 	return d, nil
 }

@@ -262,7 +262,7 @@ func (r *Room) handOver(out *[]Message, now time.Time) (done bool) {
 	if left {
 		r.tellFinal(final, now)
 	}
-	for _, h := range r.handoversDue(now) {
+	if h, due := r.handoverDue(now); due {
 		*out = append(*out, c.message(r.heir(h.Final.Heir), kindHandover, ticket.AppendHandover(nil, h)))
 	}
 	return left
@@ -282,9 +282,10 @@ func (c *Core) takeHandover(from replica.Peer, payload []byte, now time.Time) ([
 		return nil, fmt.Errorf("%w: hand-over of room %s by %s", errMalformed, h.Room, h.Final.Node)
 	}
 	_, known := c.facts.sites[from.ID]
-	if !known || !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) || !c.takeMinted(from, h.Room, h.Minted, now) {
+	if !known || !c.open.Load() || c.leave.on || !r.answersFor(h.Final.Heir) {
 		return nil, nil // it comes again, perhaps to another
 	}
+	c.takeMinted(h.Room, h.Minted, now)
 	if r = c.roused(h.Room); r == nil {
 		return nil, nil // it is gone by what came with it
 	}

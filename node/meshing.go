@@ -61,9 +61,6 @@ func (c *Core) tellMesh(now time.Time) {
 	}
 	m.read = c.facts.reading
 	rec := m.is.Record
-	if rec.Minter == (crdt.NodeID{}) {
-		return // a mesh of an older version: its minter says so itself
-	}
 	f := c.facts.room(m.room)
 	if f.minter == (crdt.NodeID{}) {
 		c.setFact(roomKey(factMinter, m.room), rec.Minter[:], now)
@@ -176,7 +173,7 @@ func (c *Core) knowsMesh() bool {
 // disk. "": it is minted.
 func (c *Core) meshWaits(gone crdt.NodeID) string {
 	rec := c.mesh.is.Record
-	if rec.Mesh.IsZero() || rec.Minter == (crdt.NodeID{}) || c.mesh.is.Minted || c.meshMinted() || c.firstMinterGone() {
+	if rec.Mesh.IsZero() || c.mesh.is.Minted || c.meshMinted() || c.firstMinterGone() {
 		return ""
 	}
 	if gone != (crdt.NodeID{}) {

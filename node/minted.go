@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node/replica"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -17,38 +16,9 @@ import (
 // as the giver knows: the very facts, with the stamps that their writers gave them. The receiver takes
 // those that are news before it takes the rights, and writes both at once or the facts first.
 
-// Rights from and to nodes of the version before, whose messages do not say what was minted and
-// who do not read those that do.
-const (
-	// olderTries is how often a message is sent before it is sent as the version before has it, too.
-	olderTries = 3
-	// olderAfter is for how long a giver has to have sent nothing but such messages to be
-	// taken for an older one. A newer one has sent what was minted several times by then.
-	olderAfter = 5 * time.Second
-)
-
 // hearsay is the rules without either of which a node goes by what it has heard from minters alone:
 // what comes with rights would make good most of what FreshMint is for.
 const hearsay = ticket.MintedWithGifts | ticket.FreshMint
-
-// givers is what is known of those who pass rights to this node, and of who minted these.
-type givers struct {
-	by      map[crdt.NodeID]giver
-	unheard time.Time // since when something minted is known from others than who minted it, or was told last
-}
-
-// giver is what is known of a node that passes rights to this one.
-type giver struct {
-	boot  uint64
-	says  bool      // it has said what was minted
-	since time.Time // when it first sent a message that does not say it; zero: it has not
-}
-
-// olderToo reports whether a message that says what was minted is to be sent as the version before
-// reads it as well: it may be for an older node, as nobody has acknowledged it.
-func (c *Core) olderToo(m ticket.Minted) bool {
-	return m.Tries >= olderTries && c.leaveOut&hearsay == 0
-}
 
 // giftsDue returns the gifts that are to be sent, with what was minted. What this node itself has
 // minted is on its disk before it goes with any.
@@ -64,36 +34,28 @@ func (r *Room) giftsDue(gives bool, now time.Time) []ticket.Transfer {
 	defer r.mu.Unlock()
 	gifts := r.rights.TransfersDue(now)
 	for i := range gifts {
-		gifts[i].Minted.Told = minted
+		gifts[i].Minted = minted
 	}
 	return gifts
 }
 
-// handoversDue is giftsDue of what this node passes on as it leaves: nothing, or one, as both versions have it
-// where that may be needed.
-func (r *Room) handoversDue(now time.Time) []ticket.Handover {
+// handoverDue is giftsDue of what this node passes on as it leaves.
+func (r *Room) handoverDue(now time.Time) (h ticket.Handover, due bool) {
 	r.mu.Lock()
 	passes := r.rights.HandsOver()
 	r.mu.Unlock()
 	if !passes {
-		return nil
+		return h, false
 	}
 	minted, known := r.mintedNow(now)
 	if !known {
-		return nil
+		return h, false
 	}
 	r.mu.Lock()
-	h, due := r.rights.HandoverDue(now)
+	h, due = r.rights.HandoverDue(now)
 	r.mu.Unlock()
-	if !due {
-		return nil
-	}
-	older := h
-	older.Minted = ticket.Minted{Older: true}
-	if h.Minted.Told = minted; r.core.olderToo(h.Minted) {
-		return []ticket.Handover{h, older}
-	}
-	return []ticket.Handover{h}
+	h.Minted = minted
+	return h, due
 }
 
 // mintedNow returns what was minted in a room, as this node knows it; ok is false as long as
@@ -151,18 +113,13 @@ func (r *roomFacts) settled(id crdt.NodeID) bool {
 	return recovered || left
 }
 
-// takeMinted takes what came with rights of another node, and has the room go by it at once. It
-// returns false if the rights are not to be taken, as the message does not say what was minted
-// and its sender says so in others.
-func (c *Core) takeMinted(from replica.Peer, id crdt.RoomID, m ticket.Minted, now time.Time) bool {
+// takeMinted takes what came with rights of another node, and has the room go by it at once.
+func (c *Core) takeMinted(id crdt.RoomID, minted []ticket.Told, now time.Time) {
 	if c.leaveOut&hearsay != 0 {
-		return true
-	}
-	if !c.heardGiver(from, m.Older, now) {
-		return false
+		return
 	}
 	news := false
-	for _, x := range m.Told {
+	for _, x := range minted {
 		if x.Node != c.self.Node {
 			news = c.replica.Take(roomNodeKey(factMinted, id, x.Node), encodeAmount(x.Minted), x.At, now) || news
 		}
@@ -170,21 +127,6 @@ func (c *Core) takeMinted(from replica.Peer, id crdt.RoomID, m ticket.Minted, no
 	if news {
 		c.heedFacts(now)
 	}
-	return true
-}
-
-// heardGiver notes a message of a giver and reports whether it counts: it says what was minted, or
-// the giver is an older node, which never does.
-func (c *Core) heardGiver(from replica.Peer, older bool, now time.Time) bool {
-	g := c.givers.by[from.ID]
-	if g.boot != from.Boot {
-		g = giver{boot: from.Boot}
-	}
-	if g.says = g.says || !older; !g.says && g.since.IsZero() {
-		g.since = now
-	}
-	noteFact(&c.givers.by, from.ID, g)
-	return !older || !g.says && now.Sub(g.since) >= olderAfter
 }
 
 const (
@@ -218,14 +160,14 @@ func (r *Room) tellKnew(name crdt.NodeID, lately time.Duration, now time.Time) {
 // tellUnheard has all know what has come here with rights, if its minter has not been heard for a while: it may be lost, and
 // then nobody else would ever know, nor who recovers its rights.
 func (c *Core) tellUnheard(now time.Time) {
-	if len(c.facts.unheard) == 0 || c.givers.unheard.IsZero() || now.Before(c.givers.unheard) {
-		c.givers.unheard = now
+	if len(c.facts.unheard) == 0 || c.unheard.IsZero() || now.Before(c.unheard) {
+		c.unheard = now
 		return
 	}
-	if now.Sub(c.givers.unheard) < unheardFor {
+	if now.Sub(c.unheard) < unheardFor {
 		return
 	}
-	c.givers.unheard = now
+	c.unheard = now
 	rooms := c.facts.unheardRooms()
 	for _, r := range c.order {
 		if rooms[r.id] {

@@ -52,19 +52,15 @@ func (m *Mesh) SetMesh(id MeshID) {
 // sameMesh refuses a peer of another mesh.
 func (m *Mesh) sameMesh(conn *quic.Conn, id PeerID, h hello) error {
 	own := *m.belongs.Load()
-	if own.takes(h.mesh, m.cfg.OlderMesh) {
+	if own.takes(h.mesh) {
 		return nil
 	}
 	m.count.refusedPeers.Add(1)
-	theirs := h.mesh.id.String()
-	if h.mesh.older {
-		theirs = "none (an older version)"
-	}
 	if m.mayWarn(&m.lastForeign) {
 		m.log.Warn("peer refused: it is of another mesh, and two meshes never become one", "peer", id.String(), "name", h.name, "addr", conn.RemoteAddr().String(),
-			"its_mesh", theirs, "mesh", own.String(), "this_addr", m.advertise.String())
+			"its_mesh", h.mesh.String(), "mesh", own.String(), "this_addr", m.advertise.String())
 	}
-	return fmt.Errorf("%w: node %s (%s) at %s is of mesh %s, this node of mesh %s", errForeign, id.Short(), h.name, conn.RemoteAddr(), theirs, own)
+	return fmt.Errorf("%w: node %s (%s) at %s is of mesh %s, this node of mesh %s", errForeign, id.Short(), h.name, conn.RemoteAddr(), h.mesh, own)
 }
 
 func (b mesh) String() string {
@@ -75,21 +71,13 @@ func (b mesh) String() string {
 }
 
 // takes reports whether a node of one mesh has a connection to one of another.
-func (b mesh) takes(o mesh, older MeshID) bool {
-	switch {
-	case o.older:
-		return !b.pending && b.id == older
-	case b.pending, o.pending:
-		return true
-	}
-	return b.id == o.id
-}
+func (b mesh) takes(o mesh) bool { return b.pending || o.pending || b.id == o.id }
 
 // fitsLocked returns why a connection may not be kept. What was said when it was made may
 // not hold any more.
 func (ls *links) fitsLocked(l *link) error {
 	own := *ls.m.belongs.Load()
-	if l.said.mesh != own && !(l.hello.mesh.id == own.id && !l.hello.mesh.pending && !l.hello.mesh.older) {
+	if l.said.mesh != own && l.hello.mesh != own {
 		return fmt.Errorf("%w: this node has joined mesh %s meanwhile", errForeign, own)
 	}
 	for _, o := range ls.byID {

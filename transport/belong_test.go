@@ -45,28 +45,6 @@ func TestTwoMeshesKeepApart(t *testing.T) {
 	})
 }
 
-// TestOlderVersion has a node that says nothing of meshes be taken only where the mesh is the
-// one that such nodes are of.
-func TestOlderVersion(t *testing.T) {
-	for _, c := range []struct {
-		own, other mesh
-		older      MeshID
-		want       bool
-	}{
-		{mesh{id: MeshID{1}}, mesh{older: true}, MeshID{1}, true},
-		{mesh{id: MeshID{2}}, mesh{older: true}, MeshID{1}, false},
-		{mesh{pending: true}, mesh{older: true}, MeshID{1}, false},
-		{mesh{id: MeshID{1}}, mesh{id: MeshID{1}}, MeshID{1}, true},
-		{mesh{id: MeshID{1}}, mesh{id: MeshID{2}}, MeshID{1}, false},
-		{mesh{id: MeshID{1}}, mesh{pending: true}, MeshID{1}, true},
-		{mesh{pending: true}, mesh{id: MeshID{1}}, MeshID{1}, true},
-	} {
-		if got := c.own.takes(c.other, c.older); got != c.want {
-			t.Errorf("%+v, older %v takes %+v: got %v", c.own, c.older, c.other, got)
-		}
-	}
-}
-
 // TestOneName has two nodes with one name meet, at each other and at a third one: the
 // one that was started later stops, and says who both are.
 func TestOneName(t *testing.T) {

@@ -56,9 +56,6 @@ type Config struct {
 	// Pending set the node is of none yet, and [Mesh.SetMesh] will say of which.
 	Mesh    MeshID
 	Pending bool
-	// OlderMesh is the mesh that nodes are of that say nothing of meshes, since their
-	// version knows of none. They are refused by a node of any other.
-	OlderMesh MeshID
 
 	Identity *Identity
 	Logger   *slog.Logger // nil discards

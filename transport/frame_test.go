@@ -30,7 +30,7 @@ func TestFramesRoundTrip(t *testing.T) {
 		t.Errorf("error answer: got %v", err)
 	}
 	h := hello{boot: 5, instance: [16]byte{1, 2}, started: -3, name: "a-b.c", mesh: mesh{id: MeshID{7}, pending: true}}
-	if got, err := readHello(bytes.NewReader(appendHello(nil, h, false)), false); err != nil || got != h {
+	if got, err := readHello(bytes.NewReader(appendHello(nil, h))); err != nil || got != h {
 		t.Errorf("hello: got %+v, %v", got, err)
 	}
 }
@@ -43,7 +43,7 @@ func TestEveryCutIsMalformed(t *testing.T) {
 	}{
 		"request": {appendRequest(nil, request{1, 2, []byte("body")}), func(r io.Reader) error { _, err := readRequest(r); return err }},
 		"answer":  {appendAnswer(nil, statusOK, 0, []byte("body")), func(r io.Reader) error { _, err := readAnswer(r); return err }},
-		"hello":   {appendHello(nil, hello{name: "name"}, false), func(r io.Reader) error { _, err := readHello(r, false); return err }},
+		"hello":   {appendHello(nil, hello{name: "name"}), func(r io.Reader) error { _, err := readHello(r); return err }},
 		"message": {appendMessage(nil, 1, []byte("body")), func(r io.Reader) error {
 			_, _, err := readMessage(r)
 			if err == io.EOF {
@@ -85,12 +85,12 @@ func FuzzFrames(f *testing.F) {
 	f.Add(appendRequest(nil, request{1, 2, []byte("body")}))
 	f.Add(appendAnswer(nil, statusError, 3, []byte("text")))
 	f.Add(appendMessage(appendMessage(nil, 1, nil), 2, []byte("body")))
-	f.Add(appendHello(nil, hello{boot: 1, name: "n"}, false))
+	f.Add(appendHello(nil, hello{boot: 1, name: "n"}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if req, err := readRequest(bytes.NewReader(b)); err == nil && !bytes.Equal(appendRequest(nil, req), b) {
 			t.Errorf("request %x is not what it was read from", b)
 		}
-		if h, err := readHello(bytes.NewReader(b), false); err == nil && !bytes.Equal(appendHello(nil, h, false), b) {
+		if h, err := readHello(bytes.NewReader(b)); err == nil && !bytes.Equal(appendHello(nil, h), b) {
 			t.Errorf("hello %x is not what it was read from", b)
 		}
 		if body, err := readAnswer(bytes.NewReader(b)); err == nil && !bytes.HasPrefix(b, appendAnswer(nil, statusOK, 0, body)) {

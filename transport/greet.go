@@ -43,12 +43,12 @@ func (m *Mesh) greet(ctx context.Context, conn *quic.Conn, want PeerID) (*link, 
 	defer s.CancelRead(0)
 	deadline, _ := ctx.Deadline()
 	_ = s.SetDeadline(deadline)
-	said, older := m.says(), spokenOlder(conn)
-	if _, err := s.Write(appendHello([]byte{streamHello}, said, older)); err != nil {
+	said := m.says()
+	if _, err := s.Write(appendHello([]byte{streamHello}, said)); err != nil {
 		return nil, err
 	}
 	_ = s.Close()
-	h, err := readHello(s, older)
+	h, err := readHello(s)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,12 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 	if kind[0] != streamHello {
 		return nil, malformed("first stream is of kind %d, want a hello", kind[0])
 	}
-	older := spokenOlder(conn)
-	h, err := readHello(s, older)
+	h, err := readHello(s)
 	if err != nil {
 		return nil, err
 	}
 	said := m.says()
-	if _, err := s.Write(appendHello(nil, said, older)); err != nil {
+	if _, err := s.Write(appendHello(nil, said)); err != nil {
 		return nil, err
 	}
 	_ = s.Close()
@@ -105,10 +104,6 @@ func (m *Mesh) answer(ctx context.Context, conn *quic.Conn) (*link, error) {
 		return nil, err
 	}
 	return m.newLink(conn, id, site, said, h, false), nil
-}
-
-func spokenOlder(conn *quic.Conn) bool {
-	return conn.ConnectionState().TLS.NegotiatedProtocol == alpnOlder
 }
 
 // meet handles a peer that is of another mesh, or has this node's name or its own

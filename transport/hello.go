@@ -8,10 +8,7 @@ import (
 
 const (
 	helloVersion = 4
-	helloHead    = 34 // bytes before the name, without those that follow
-
-	helloOlder = 1  // of nodes that know of no mesh ids
-	helloMesh  = 17 // bytes about the mesh, which are the last before the length of the name
+	helloHead    = 51 // bytes before the name
 )
 
 // hello is what two ends tell each other first. It says nothing about who a
@@ -33,60 +30,44 @@ const maxBoot = 1 << 40
 type mesh struct {
 	id      MeshID
 	pending bool // it is of none yet
-	older   bool // it says nothing: it is of a version that knows of no mesh ids
 }
 
 // appendHello writes: version (1), boot (8), instance (16), started (8),
-// mesh (16) and whether it is pending (1), length of name (1), name. A node of
-// an older version is told nothing of a mesh.
-func appendHello(dst []byte, h hello, older bool) []byte {
-	if older {
-		dst = append(dst, helloOlder)
-	} else {
-		dst = append(dst, helloVersion)
-	}
+// mesh (16) and whether it is pending (1), length of name (1), name.
+func appendHello(dst []byte, h hello) []byte {
+	dst = append(dst, helloVersion)
 	dst = binary.BigEndian.AppendUint64(dst, h.boot)
 	dst = append(dst, h.instance[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(h.started))
-	if !older {
-		dst = append(dst, h.mesh.id[:]...)
-		dst = append(dst, asByte(h.mesh.pending))
-	}
-	dst = append(dst, byte(len(h.name)))
+	dst = append(dst, h.mesh.id[:]...)
+	dst = append(dst, asByte(h.mesh.pending), byte(len(h.name)))
 	return append(dst, h.name...)
 }
 
-func readHello(r io.Reader, older bool) (hello, error) {
-	var head [helloHead + helloMesh]byte
-	size, version := len(head), byte(helloVersion)
-	if older {
-		size, version = helloHead, helloOlder
-	}
-	if err := readHead(r, head[:size]); err != nil {
+func readHello(r io.Reader) (hello, error) {
+	var head [helloHead]byte
+	if err := readHead(r, head[:]); err != nil {
 		if errors.Is(err, io.EOF) {
 			return hello{}, malformed("empty hello")
 		}
 		return hello{}, err
 	}
-	if head[0] != version {
-		return hello{}, malformed("hello of version %d, want %d", head[0], version)
+	if head[0] != helloVersion {
+		return hello{}, malformed("hello of version %d, want %d", head[0], helloVersion)
 	}
 	h := hello{
 		boot:     binary.BigEndian.Uint64(head[1:]),
 		instance: [16]byte(head[9:25]),
 		started:  int64(binary.BigEndian.Uint64(head[25:])),
-		mesh:     mesh{older: older},
+		mesh:     mesh{id: MeshID(head[33:49]), pending: head[49] == 1},
 	}
-	if !older {
-		h.mesh.id, h.mesh.pending = MeshID(head[33:49]), head[49] == 1
-		if head[49] > 1 {
-			return hello{}, malformed("hello with %d as a flag", head[49])
-		}
+	if head[49] > 1 {
+		return hello{}, malformed("hello with %d as a flag", head[49])
 	}
 	if h.boot > maxBoot {
 		return hello{}, malformed("hello of start %d", h.boot)
 	}
-	name, err := readBody(r, int(head[size-1]))
+	name, err := readBody(r, int(head[50]))
 	if err != nil {
 		return hello{}, err
 	}

@@ -54,9 +54,9 @@ func (r *rogue) greeted(to *testNode, id *Identity, h hello) *quic.Conn {
 	if err != nil {
 		r.t.Fatalf("hello: %v", err)
 	}
-	_, _ = s.Write(appendHello([]byte{streamHello}, h, false))
+	_, _ = s.Write(appendHello([]byte{streamHello}, h))
 	_ = s.Close()
-	if _, err := readHello(s, false); err != nil {
+	if _, err := readHello(s); err != nil {
 		r.t.Fatalf("answer to hello: %v", err)
 	}
 	return conn
@@ -129,7 +129,7 @@ func expectNothing(t *testing.T, conn *quic.Conn) {
 		}
 	})
 	if s, err := conn.OpenStream(); err == nil {
-		_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: 1, name: "x"}, false))
+		_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: 1, name: "x"}))
 		_ = s.Close()
 		if n, err := s.Read(make([]byte, 1)); n > 0 {
 			t.Errorf("got a byte (%v)", err)
@@ -172,7 +172,7 @@ func TestNonsenseIsCutOff(t *testing.T) {
 	}
 	for name, send := range map[string]func(c *quic.Conn){
 		"unknown stream":       func(c *quic.Conn) { biStream(c, []byte{77, 1, 2, 3}) },
-		"second hello":         func(c *quic.Conn) { biStream(c, appendHello([]byte{streamHello}, hello{name: "x"}, false)) },
+		"second hello":         func(c *quic.Conn) { biStream(c, appendHello([]byte{streamHello}, hello{name: "x"})) },
 		"giant call":           func(c *quic.Conn) { biStream(c, call(0, 1<<31, "")) },
 		"call too short":       func(c *quic.Conn) { biStream(c, call(0, 10, "abc")) },
 		"call with more":       func(c *quic.Conn) { biStream(c, call(0, 1, "abc")) },
@@ -223,7 +223,7 @@ func TestNonsenseIsCutOff(t *testing.T) {
 				again, err := r.dial(n, id.tlsConfig())
 				if err == nil {
 					s, _ := again.OpenStream()
-					_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: 1, name: "rogue"}, false))
+					_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: 1, name: "rogue"}))
 					_ = s.Close()
 					<-again.Context().Done()
 					err = context.Cause(again.Context())

@@ -364,7 +364,7 @@ func TestNobodyWithoutTheDirectoryStopsANode(t *testing.T) {
 			for _, boot := range []uint64{5, 6, maxBoot} {
 				if conn, err := rogue.dial(to, forged.tlsConfig()); err == nil { // TLS 1.3 lets a client believe that it is in
 					if s, err := conn.OpenStream(); err == nil {
-						_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: boot, instance: [16]byte{1}, started: 1, name: cfg.Name}, false))
+						_, _ = s.Write(appendHello([]byte{streamHello}, hello{boot: boot, instance: [16]byte{1}, started: 1, name: cfg.Name}))
 					}
 					expectNothing(t, conn)
 				}

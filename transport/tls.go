@@ -8,12 +8,8 @@ import (
 )
 
 // alpn keeps other QUIC speakers, and other versions of this protocol, out
-// before any of our bytes are exchanged. alpnOlder is spoken by nodes that know of no mesh
-// ids; it is for the time in which a mesh is upgraded, see Config.OlderMesh.
-const (
-	alpn      = "ropeline-mesh/2"
-	alpnOlder = "ropeline-mesh/1"
-)
+// before any of our bytes are exchanged.
+const alpn = "ropeline-mesh/2"
 
 var errALPN = errors.New("peer does not speak " + alpn)
 
@@ -24,7 +20,7 @@ var errALPN = errors.New("peer does not speak " + alpn)
 func (i *Identity) tlsConfig() *tls.Config {
 	return &tls.Config{
 		MinVersion:             tls.VersionTLS13,
-		NextProtos:             []string{alpn, alpnOlder},
+		NextProtos:             []string{alpn},
 		ClientAuth:             tls.RequireAnyClientCert,
 		InsecureSkipVerify:     true, //nolint:gosec // see verifyPeer
 		SessionTicketsDisabled: true,
@@ -38,7 +34,7 @@ func (i *Identity) tlsConfig() *tls.Config {
 		},
 		GetConfigForClient: func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			// Go lets a client through that names no protocol at all.
-			if !slices.Contains(hello.SupportedProtos, alpn) && !slices.Contains(hello.SupportedProtos, alpnOlder) {
+			if !slices.Contains(hello.SupportedProtos, alpn) {
 				return nil, errALPN
 			}
 			return nil, nil
@@ -48,7 +44,7 @@ func (i *Identity) tlsConfig() *tls.Config {
 }
 
 func (i *Identity) verifyPeer(cs tls.ConnectionState) error {
-	if cs.NegotiatedProtocol != alpn && cs.NegotiatedProtocol != alpnOlder {
+	if cs.NegotiatedProtocol != alpn {
 		return errALPN
 	}
 	now := time.Now()

@@ -25,7 +25,6 @@ import (
 func (s *Server) assemble(rooms []room.Settings) (err error) {
 	cfg := &s.cfg
 	follower := &follower{lists: cfg.Front.Lists, log: s.log, hosts: cfg.Front.hosts}
-	s.older = olderMesh(s.secrets.order()[0])
 	if s.node, err = s.newNode(rooms, follower.cataloging(len(rooms))); err != nil {
 		return err
 	}
@@ -154,7 +153,7 @@ func (s *Server) newNode(rooms []room.Settings, follow *node.Cataloging) (*node.
 
 		AwaitPeers: await,
 		AwaitKnown: known,
-		Bootstrap:  &node.Bootstrap{Names: cfg.Rights.Bootstrap, Alone: cfg.Mesh.Listen == "", Older: s.older, Joined: s.joined},
+		Bootstrap:  &node.Bootstrap{Names: cfg.Rights.Bootstrap, Alone: cfg.Mesh.Listen == "", Joined: s.joined},
 		Clock:      cfg.Seams.Clock,
 		Logger:     s.log,
 	})
@@ -164,13 +163,6 @@ func (s *Server) newNode(rooms []room.Settings, follow *node.Cataloging) (*node.
 func (s *Server) joined(id bootstrap.MeshID) {
 	s.mesh.SetMesh(transport.MeshID(id))
 	s.front.SetMesh(id)
-}
-
-// olderMesh returns the mesh that nodes are of that ran a version which knew of none: all of
-// those that share a secret.
-func olderMesh(secret transport.Secret) (id bootstrap.MeshID) {
-	copy(id[:], secret.Lasting("mesh id", len(id)))
-	return id
 }
 
 // identityFromSecrets makes an identity that follows the secrets of the mesh.
@@ -193,8 +185,7 @@ func (s *Server) newMesh(answers calls) (*transport.Mesh, error) {
 	t := transport.LAN()
 	t.ID, t.Boot = transport.PeerID(self.Node), self.Boot
 	t.Name, t.Site = s.cfg.Name, s.cfg.Site
-	t.Mesh, t.OlderMesh = transport.MeshID(s.node.Mesh()), transport.MeshID(s.older)
-	t.Pending = s.node.Mesh().IsZero()
+	t.Mesh, t.Pending = transport.MeshID(s.node.Mesh()), s.node.Mesh().IsZero()
 	t.Known = !t.Pending && self.Boot > 1
 	t.Listen, t.Advertise, t.Seeds = cfg.Listen, cfg.Advertise, cfg.Join
 	var err error

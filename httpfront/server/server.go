@@ -15,7 +15,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/observe/tracing"
 	"github.com/ropeline/ropeline/httpfront/operator/overview"
 	"github.com/ropeline/ropeline/node"
-	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/transport"
 )
 
@@ -26,7 +25,6 @@ type Server struct {
 	dir      *node.DataDir
 	secrets  *secrets
 	identity meshIdentity
-	older    bootstrap.MeshID // of nodes whose version knows of none
 
 	ports    ports
 	node     *node.Node

@@ -48,8 +48,8 @@ func ParseMeshID(s string) (id MeshID, err error) {
 // Record says which mesh a disk belongs to. All disks of a mesh hold the same.
 type Record struct {
 	Mesh       MeshID
-	Names      []string    // in whose stores it was written before anything was minted
-	Minter     crdt.NodeID // zero: not known, as of a mesh that is older than records
+	Names      []string // in whose stores it was written before anything was minted
+	Minter     crdt.NodeID
 	MinterName string
 	MinterSite string
 }
@@ -276,10 +276,7 @@ func (m *Machine) message(k kind, echo uint64) Message {
 func (m *Machine) Complete() { m.known = true }
 
 // complete reports whether all named nodes have held the record of this one, as far as it knows.
-// A mesh that is older than records has had capacity for long.
-func (m *Machine) complete() bool {
-	return !m.empty() && (m.known || m.disk.Minted || m.disk.Record.Minter == crdt.NodeID{})
-}
+func (m *Machine) complete() bool { return !m.empty() && (m.known || m.disk.Minted) }
 
 // Receive takes a message of a node whose id has been proven.
 func (m *Machine) Receive(from crdt.NodeID, in Message, now time.Time) []Out {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/ropeline/ropeline/crdt"
 )
 
 // kind says what a message is for.
@@ -216,5 +218,8 @@ func (d *decoder) record() (r Record) {
 	r.Minter = d.id()
 	r.MinterName = d.string()
 	r.MinterSite = d.string()
+	if d.err == nil && r.Mesh.IsZero() != (r.Minter == crdt.NodeID{}) {
+		d.err = errors.New("a mesh without a minter, or a minter without a mesh")
+	}
 	return r
 }

@@ -177,7 +177,7 @@ func (r *Rights) HandoverDue(now time.Time) (Handover, bool) {
 		return Handover{}, false
 	}
 	f, _ := r.final()
-	return Handover{Room: r.cfg.Room, Final: f, Code: r.cfg.Code(r.cfg.Room, f.Heir, f.gave(f.Heir)), Minted: Minted{Tries: r.out.hand.tries - 1}}, true
+	return Handover{Room: r.cfg.Room, Final: f, Code: r.cfg.Code(r.cfg.Room, f.Heir, f.gave(f.Heir))}, true
 }
 
 // Left returns the final ledger of this node once its heir has taken over, or was

@@ -73,22 +73,20 @@ func someClosings() Closings {
 func rightsCodecs() []codec {
 	gift := Amount{Places: 7, Rate: maxCounted}
 	anchor := crdt.NodeID{8}
-	minted := Minted{Told: []Told{
+	minted := []Told{
 		{aCaller.Node, Amount{59, maxCounted}, crdt.Stamp{Wall: maxMillis, Logical: math.MaxUint16, Node: aCaller.Node}},
 		{theCounter, Amount{-3, -maxCounted}, crdt.Stamp{Node: anchor}},
-	}}
+	}
 	return []codec{
 		codecOf("loan call", someLoanCall(), AppendLoanCall, DecodeLoanCall),
 		codecOf("loan answer", someLoanAnswer(), AppendLoanAnswer, DecodeLoanAnswer),
 		codecOf("cancel", Cancel{aRoom, anchor, []Range{{anchor, 3, 1, 5, 6, 0}, {anchor, 3, 2, 7, 1, 0}}}, AppendCancel, DecodeCancel),
 		codecOf("transfer", Transfer{aRoom, aCaller.Node, theCounter, gift, math.MaxUint64, minted}, AppendTransfer, DecodeTransfer),
-		codecOf("transfer that nothing was minted for", Transfer{aRoom, aCaller.Node, theCounter, gift, 0, Minted{}}, AppendTransfer, DecodeTransfer),
-		codecOf("transfer of before", Transfer{aRoom, aCaller.Node, theCounter, gift, 9, Minted{Older: true}}, AppendTransfer, DecodeTransfer),
-		codecOf("what was minted", minted.Told, AppendTold, DecodeTold),
+		codecOf("transfer that nothing was minted for", Transfer{aRoom, aCaller.Node, theCounter, gift, 0, nil}, AppendTransfer, DecodeTransfer),
+		codecOf("what was minted", minted, AppendTold, DecodeTold),
 		codecOf("received", Received{aRoom, aCaller.Node, theCounter, gift, 0, true}, AppendReceived, DecodeReceived),
 		codecOf("want", Want{aRoom, aCaller.Node, gift}, AppendWant, DecodeWant),
 		codecOf("handover", Handover{aRoom, someFinal(), 8, minted}, AppendHandover, DecodeHandover),
-		codecOf("handover of before", Handover{aRoom, someFinal(), 8, Minted{Older: true}}, AppendHandover, DecodeHandover),
 		codecOf("final ledger", someFinal(), AppendFinal, DecodeFinal),
 		codecOf("word", Word{crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}, 4, gift, Amount{}, []ReceivedFor{{anchor, gift}}}, AppendWord, DecodeWord),
 		codecOf("closings", someClosings(), AppendClosings, DecodeClosings),
@@ -134,9 +132,9 @@ func TestFullMessagesOfRightsFit(t *testing.T) {
 	if _, err := DecodeLoanCall(whole); err != nil {
 		t.Errorf("%d bytes of reports: %v", len(whole), err)
 	}
-	gift := Transfer{Minted: Minted{Told: make([]Told, MaxTold)}}
-	for i := range gift.Minted.Told {
-		gift.Minted.Told[i] = Told{Minted: Amount{-maxCounted, -maxCounted}, At: crdt.Stamp{Wall: maxMillis, Logical: math.MaxUint16}}
+	gift := Transfer{Minted: make([]Told, MaxTold)}
+	for i := range gift.Minted {
+		gift.Minted[i] = Told{Minted: Amount{-maxCounted, -maxCounted}, At: crdt.Stamp{Wall: maxMillis, Logical: math.MaxUint16}}
 	}
 	if whole = AppendTransfer(nil, gift); second(DecodeTransfer(whole)) != nil || len(whole) > MaxMessage/2 {
 		t.Errorf("%d bytes of a gift: %v", len(whole), second(DecodeTransfer(whole)))
@@ -165,7 +163,7 @@ func TestBadMessagesOfRightsAreRefused(t *testing.T) {
 		"a loan that wraps":         loan(func(l *Loan) { l.First = math.MaxUint64 }),
 		"tickets of two anchors":    second(DecodeCancel(AppendCancel(nil, Cancel{Ranges: ranges}))),
 		"more rights than there be": second(DecodeTransfer(AppendTransfer(nil, Transfer{Gave: Amount{Places: maxCounted + 1}}))),
-		"a version to come":         second(DecodeTransfer([]byte{transferMinted + 1})),
+		"a version to come":         second(DecodeTransfer([]byte{transferVersion + 1})),
 		"a version of long ago":     second(DecodeTransfer([]byte{transferVersion - 1})),
 		"lots of minters":           second(DecodeTransfer(lotsOfMinters())),
 		"lots of reports":           second(DecodeLoanCall(lotsOfReports())),
@@ -178,7 +176,7 @@ func TestBadMessagesOfRightsAreRefused(t *testing.T) {
 
 // lotsOfMinters claims more minters than a message may name.
 func lotsOfMinters() []byte {
-	w := newRoomWriter(nil, transferMinted, aRoom)
+	w := newRoomWriter(nil, transferVersion, aRoom)
 	w.keep(w.enc.EncodeBytes(aLender.Node[:]))
 	w.keep(w.enc.EncodeBytes(theCounter[:]))
 	w.amount(Amount{})

@@ -103,17 +103,10 @@ type Told struct {
 	At     crdt.Stamp
 }
 
-// MaxTold is of how many minters a message says what they have minted.
+// MaxTold is of how many minters a message says what they have minted. With rights that pass to another
+// node comes all that was minted, as far as whoever passes them on knows. So whoever holds rights knows of
+// what was minted at least what was when these were, whatever else it has heard.
 const MaxTold = 1000
-
-// Minted comes with rights that pass to another node: all that was minted, as far as whoever
-// passes them on knows. So whoever holds rights knows of what was minted at least what was when
-// these were, whatever else it has heard.
-type Minted struct {
-	Told  []Told
-	Older bool // the message is of the version before, which says nothing of it
-	Tries int  // how often it was sent before; this is not part of the message
-}
 
 // Code is what a giver says with a gift, all in all, that nobody else can say: who returns it with a receipt
 // has got that much. Nobody but the giver can check it, who is sent every guess; so 64 bits will do. Zero: none
@@ -128,7 +121,7 @@ type Transfer struct {
 	From, To crdt.NodeID
 	Gave     Amount
 	Code     Code // of Gave
-	Minted   Minted
+	Minted   []Told
 }
 
 // Received acknowledges a Transfer or a Handover.
@@ -154,5 +147,5 @@ type Handover struct {
 	Room   crdt.RoomID
 	Final  Final
 	Code   Code // of what the leaver has given its heir
-	Minted Minted
+	Minted []Told
 }

@@ -26,7 +26,6 @@ type outbox struct {
 type gift struct {
 	to   crdt.NodeID
 	gave Amount
-	sent int // how often anything was sent to it, of all that it has not acknowledged
 	resend
 }
 
@@ -113,8 +112,7 @@ func (r *Rights) TransfersDue(now time.Time) []Transfer {
 		if r.refused(g.to) || r.handed(g.to) || !g.due(r.elapsed(now)) {
 			continue
 		}
-		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave, Code: r.cfg.Code(r.cfg.Room, g.to, g.gave), Minted: Minted{Tries: g.sent}})
-		g.sent++
+		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave, Code: r.cfg.Code(r.cfg.Room, g.to, g.gave)})
 	}
 	return out
 }

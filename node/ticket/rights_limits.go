@@ -61,7 +61,7 @@ func (r *Rights) mint(now time.Time) {
 // node alike. Then whoever lets somebody in knows that no more than the limit are inside,
 // since all others together have no more in use than is minted less what is held here.
 // The minter burns the difference as it comes free. More is minted than was heard of if more is
-// held than that: rights come with what was minted, but not those that an older node gives.
+// held than that: what was minted comes with the rights, and may count here after them.
 func (r *Rights) allowed() Amount {
 	if !r.limit.known {
 		return r.held

@@ -8,12 +8,8 @@ import (
 	"github.com/ropeline/ropeline/crdt"
 )
 
-// transferVersion 2 had no codes of gifts.
-const transferVersion = 4
-
-// transferMinted is the version of a Transfer and of a Handover that say what was minted;
-// transferVersion does not.
-const transferMinted = 5
+// transferVersion is that of all messages of rights.
+const transferVersion = 5
 
 // finalUncounted does not say what the leaver had minted, nor from when on its successor may
 // mint. A successor mints nothing for a while after such a ledger.
@@ -29,18 +25,10 @@ const minAccount = 2 + 16 + 4 + 1
 // takeApart has read fill in what a message says after its version. What is not
 // well formed, or goes on behind, is an error that names what it was to be.
 func takeApart[T any](what string, message []byte, read func(*reader, *T)) (T, error) {
-	return takeApartUpTo(transferVersion, what, message, func(r *reader, _ uint64, got *T) { read(r, got) })
-}
-
-// takeApartUpTo is takeApart of messages of transferVersion to newest.
-func takeApartUpTo[T any](newest uint64, what string, message []byte, read func(*reader, uint64, *T)) (T, error) {
 	r := newReader(message)
 	var got, none T
-	version := r.number(math.MaxUint64)
-	if version < transferVersion || version > newest {
-		r.fail("version %d, want %d", version, newest)
-	}
-	read(r, version, &got)
+	r.version(transferVersion)
+	read(r, &got)
 	if err := r.finish(); err != nil {
 		return none, fmt.Errorf("%s: %w", what, err)
 	}
@@ -73,43 +61,32 @@ func DecodeCancel(message []byte) (Cancel, error) {
 
 // AppendTransfer appends the encoding of t to dst.
 func AppendTransfer(dst []byte, t Transfer) []byte {
-	w := newRoomWriter(dst, t.Minted.version(), t.Room)
+	w := newRoomWriter(dst, transferVersion, t.Room)
 	w.keep(w.enc.EncodeBytes(t.From[:]))
 	w.keep(w.enc.EncodeBytes(t.To[:]))
 	w.amount(t.Gave)
 	w.code(t.Code)
-	w.minted(t.Minted)
+	w.told(t.Minted)
 	return w.buf.Bytes()
 }
 
 // DecodeTransfer takes apart what AppendTransfer wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
 func DecodeTransfer(message []byte) (Transfer, error) {
-	return takeApartUpTo(transferMinted, "transfer", message, func(r *reader, version uint64, t *Transfer) {
+	return takeApart("transfer", message, func(r *reader, t *Transfer) {
 		r.id(t.Room[:])
 		r.id(t.From[:])
 		r.id(t.To[:])
-		t.Gave, t.Code = r.amount(), r.code()
-		t.Minted = r.minted(version)
+		t.Gave, t.Code, t.Minted = r.amount(), r.code(), r.told()
 	})
-}
-
-func (m Minted) version() uint64 {
-	if m.Older {
-		return transferVersion
-	}
-	return transferMinted
 }
 
 // minTold is the least that one of Told takes: two ids and four numbers.
 const minTold = 2*(2+16) + 4
 
-func (w writer) minted(m Minted) {
-	if m.Older {
-		return
-	}
-	w.count(len(m.Told), MaxTold)
-	for _, x := range m.Told {
+func (w writer) told(all []Told) {
+	w.count(len(all), MaxTold)
+	for _, x := range all {
 		w.keep(w.enc.EncodeBytes(x.Node[:]))
 		w.signed(x.Minted)
 		w.keep(w.enc.EncodeBytes(x.At.Node[:]))
@@ -118,10 +95,7 @@ func (w writer) minted(m Minted) {
 	}
 }
 
-func (r *reader) minted(version uint64) (m Minted) {
-	if m.Older = version < transferMinted; m.Older {
-		return m
-	}
+func (r *reader) told() (all []Told) {
 	for range r.atMost(MaxTold, minTold) {
 		x := Told{}
 		r.id(x.Node[:])
@@ -129,9 +103,9 @@ func (r *reader) minted(version uint64) (m Minted) {
 		var by crdt.NodeID
 		r.id(by[:])
 		x.At = crdt.Stamp{Wall: int64(r.number(maxMillis)), Logical: uint16(r.number(math.MaxUint16)), Node: by}
-		m.Told = append(m.Told, x)
+		all = append(all, x)
 	}
-	return m
+	return all
 }
 
 // toldVersion is that of what AppendTold writes.
@@ -140,7 +114,7 @@ const toldVersion = 1
 // AppendTold appends the encoding of what at most MaxTold nodes have minted to dst.
 func AppendTold(dst []byte, told []Told) []byte {
 	w := newBareWriter(dst, toldVersion)
-	w.minted(Minted{Told: told})
+	w.told(told)
 	return w.buf.Bytes()
 }
 
@@ -149,11 +123,11 @@ func AppendTold(dst []byte, told []Told) []byte {
 func DecodeTold(data []byte) ([]Told, error) {
 	r := newReader(data)
 	r.version(toldVersion)
-	m := r.minted(transferMinted)
+	told := r.told()
 	if err := r.finish(); err != nil {
 		return nil, fmt.Errorf("what was minted: %w", err)
 	}
-	return m.Told, nil
+	return told, nil
 }
 
 // AppendReceived appends the encoding of a to dst.
@@ -199,8 +173,8 @@ func DecodeWant(message []byte) (Want, error) {
 // AppendHandover appends the encoding of h to dst. One of some thousand accounts
 // fits into a message; what is longer is refused by the decoder.
 func AppendHandover(dst []byte, h Handover) []byte {
-	w := newRoomWriter(dst, h.Minted.version(), h.Room)
-	w.minted(h.Minted)
+	w := newRoomWriter(dst, transferVersion, h.Room)
+	w.told(h.Minted)
 	w.code(h.Code)
 	return AppendFinal(w.buf.Bytes(), h.Final)
 }
@@ -208,9 +182,9 @@ func AppendHandover(dst []byte, h Handover) []byte {
 // DecodeHandover takes apart what AppendHandover wrote. A message that is not
 // well formed is an error that wraps ErrMalformed.
 func DecodeHandover(message []byte) (Handover, error) {
-	return takeApartUpTo(transferMinted, "handover", message, func(r *reader, version uint64, h *Handover) {
+	return takeApart("handover", message, func(r *reader, h *Handover) {
 		r.id(h.Room[:])
-		h.Minted, h.Code = r.minted(version), r.code()
+		h.Minted, h.Code = r.told(), r.code()
 		h.Final = r.final()
 	})
 }
