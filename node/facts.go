@@ -213,7 +213,7 @@ func (f *facts) readingOf(id crdt.RoomID) uint64 { return max(f.nodes, f.room(id
 // takeFinals has whoever passed on the rights of lost nodes with its own be known to
 // have recovered them, also where that was never heard of itself, and notes what those
 // who have left had minted.
-func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
+func (r *roomFacts) takeFinals() {
 	r.again, r.inherited, r.counted = maps.Clone(r.took), nil, nil
 	r.takeClosings()
 	if len(r.finals) == 0 {
@@ -226,11 +226,7 @@ func (r *roomFacts) takeFinals(leaveOut ticket.Rules) {
 				noteFact(&r.again, x.Dead, recovered{id, x.Minted})
 			}
 		}
-		is := f.Counted(leaveOut)
-		if !is.Known && len(f.Recovered) > 0 && leaveOut&ticket.FreshMint == 0 {
-			is = ticket.Minting{Known: true, Minted: r.by.of(id).Max(f.Accounted())}
-		}
-		r.count(id, is)
+		r.count(id, f.Counted())
 		for _, x := range f.Inherited {
 			r.count(x.Leaver, x.Minting)
 			noteFact(&r.inherited, x.Leaver, id)

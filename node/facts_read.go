@@ -42,7 +42,7 @@ func (f *facts) update() {
 			continue
 		}
 		r.reading = f.reading
-		r.takeFinals(f.leaveOut)
+		r.takeFinals()
 		if r.empty() {
 			delete(f.rooms, id)
 			f.nodes = f.reading // nothing is left that could have the number

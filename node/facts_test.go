@@ -221,7 +221,7 @@ func TestNoWordIsLeftOutWhileRoomsAreHandedOver(t *testing.T) {
 func TestWhoseHeirLeftHasLeft(t *testing.T) {
 	leaver, heir, next := crdt.NodeID{1}, crdt.NodeID{2}, crdt.NodeID{3}
 	r := &roomFacts{finals: map[crdt.NodeID]ticket.Final{heir: {Node: heir, Heir: next, Inherited: []ticket.Inherited{{Leaver: leaver}}}}}
-	r.takeFinals(0)
+	r.takeFinals()
 	f := &facts{dead: map[crdt.NodeID]crdt.NodeID{leaver: {4}}}
 	if got := f.unrecovered(r); len(got) > 0 {
 		t.Errorf("%v are to be recovered", got)

@@ -52,7 +52,7 @@ func (c *Core) seekHeir(now time.Time) []Message {
 		return nil
 	}
 	s.asked, s.rooms = append(s.asked, heir), c.shown.Load()
-	return []Message{c.message(heir, kindHeir, encodeOffer(offer{version: offerVersion, at: now.UnixMilli(), told: c.replica.Written()}))}
+	return []Message{c.message(heir, kindHeir, encodeOffer(offer{at: now.UnixMilli(), told: c.replica.Written()}))}
 }
 
 // chooseHeir returns who might take over from this node: a ready node of its site, or
@@ -90,7 +90,7 @@ func (c *Core) takeOffer(from replica.Peer, payload []byte, now time.Time) ([]Me
 		return nil, nil // it asks another one
 	}
 	s := &c.leave.seeking
-	if known := c.replica.Knows(from.ID, o.told) || c.facts.leaveOut&ticket.FreshMint != 0; !known && o.version == offerVersion {
+	if known := c.replica.Knows(from.ID, o.told) || c.facts.leaveOut&ticket.FreshMint != 0; !known {
 		return nil, nil // it asks again, and is heard soon
 	}
 	o.agreed = c.fit() && !c.leave.on && (!s.on || compareNodes(c.self.Node, from.ID) < 0)
@@ -104,7 +104,7 @@ func (c *Core) takeOffer(from replica.Peer, payload []byte, now time.Time) ([]Me
 func (c *Core) takeAgreed(from replica.Peer, payload []byte, now time.Time) ([]Message, error) {
 	o, err := decodeOffer(payload)
 	s := &c.leave.seeking
-	if err != nil || !s.on || o.version != offerVersion {
+	if err != nil || !s.on {
 		return nil, err
 	}
 	age := now.UnixMilli() - o.at
@@ -122,56 +122,38 @@ func (c *Core) takeAgreed(from replica.Peer, payload []byte, now time.Time) ([]M
 
 // offer is a question whether a node would take over, and the answer.
 type offer struct {
-	version uint64
-	at      int64 // when it was asked, by the clock of who asked, ms since 1970
-	agreed  bool
-	told    uint64 // the number of all that who asked has said; offerOfBefore: 0, it is not sent
+	at     int64 // when it was asked, by the clock of who asked, ms since 1970
+	agreed bool
+	told   uint64 // the number of all that who asked has said
 }
 
-// A node of before offerVersion does not read the last ledger of one that leaves by it, so
-// it is not to agree: it does not read the offer either. What it offers itself is answered
-// in kind, for its ledger is read here.
-const (
-	offerVersion  = 2
-	offerOfBefore = 1
-)
+const offerVersion = 2
 
-// encodeOffer writes [version, at, agreed, told], the last not by offerOfBefore.
+// encodeOffer writes [version, at, agreed, told].
 func encodeOffer(o offer) []byte {
 	var buf bytes.Buffer
 	e := msgpack.NewEncoder(&buf)
 	e.UseCompactInts(true)
-	e.EncodeArrayLen(offerLen(o.version))
-	e.EncodeUint(o.version)
+	e.EncodeArrayLen(4)
+	e.EncodeUint(offerVersion)
 	e.EncodeInt(o.at)
 	e.EncodeBool(o.agreed)
-	if o.version != offerOfBefore {
-		e.EncodeUint(o.told)
-	}
+	e.EncodeUint(o.told)
 	return buf.Bytes()
-}
-
-func offerLen(version uint64) int {
-	if version == offerOfBefore {
-		return 3
-	}
-	return 4
 }
 
 func decodeOffer(payload []byte) (o offer, err error) {
 	r := bytes.NewReader(payload)
 	d := msgpack.NewDecoder(r)
 	n, err := d.DecodeArrayLen()
+	var version uint64
 	if err == nil {
-		o.version, err = d.DecodeUint64()
+		version, err = d.DecodeUint64()
 	}
-	if err != nil || o.version != offerVersion && o.version != offerOfBefore || n != offerLen(o.version) {
-		return offer{}, fmt.Errorf("%w: offer of %d elements, version %d", errMalformed, n, o.version)
+	if err != nil || version != offerVersion || n != 4 {
+		return offer{}, fmt.Errorf("%w: offer of %d elements, version %d", errMalformed, n, version)
 	}
-	err = errors.Join(decodeInto(&o.at, d.DecodeInt64), decodeInto(&o.agreed, d.DecodeBool))
-	if err == nil && o.version != offerOfBefore {
-		err = decodeInto(&o.told, d.DecodeUint64)
-	}
+	err = errors.Join(decodeInto(&o.at, d.DecodeInt64), decodeInto(&o.agreed, d.DecodeBool), decodeInto(&o.told, d.DecodeUint64))
 	if err != nil || r.Len() > 0 {
 		return offer{}, fmt.Errorf("%w: whether to take over", errMalformed)
 	}

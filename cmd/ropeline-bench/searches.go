@@ -107,13 +107,8 @@ func broke(r breadth.Result) string { return r.Broken + "\n    " + strings.Join(
 
 func ledgersRow(c small.Config) string {
 	nodes := fmt.Sprint(c.Nodes)
-	switch {
-	case c.Halfway:
+	if c.Halfway {
 		nodes += ", half way"
-	case c.Older == c.Minter+1:
-		nodes += ", the minter older"
-	case c.Older > 0:
-		nodes += ", another one older"
 	}
 	ticks := "at any time"
 	if c.Coarse {

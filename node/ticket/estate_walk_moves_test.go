@@ -45,7 +45,6 @@ func (w *estateWalk) join(stored ...Put) crdt.NodeID {
 	w.open(id, stored)
 	w.facts.known[id] = true
 	w.nodes = append(w.nodes, id)
-	w.older[id] = w.opt.Older && w.IntN(2) == 0
 	w.note(eventJoins, id, crdt.NodeID{}, w.rights[id].Held().Places)
 	return id
 }
@@ -78,12 +77,11 @@ func (w *estateWalk) give() {
 	w.write(from)
 }
 
-// leave has a node begin to leave. Its successor is not of the version before, which knows nothing
-// of what it takes over but the rights.
+// leave has a node begin to leave.
 func (w *estateWalk) leave() {
 	stay := w.staying()
 	from, to := w.pick(stay), w.pick(stay)
-	if from == to || w.older[to] {
+	if from == to {
 		return
 	}
 	w.write(from)
@@ -189,7 +187,7 @@ func (w *estateWalk) tell(id crdt.NodeID) {
 	}
 	if final, ok := r.Left(); ok && !left {
 		w.note(eventLeftToDead, id, final.Heir, final.gave(final.Heir).Places)
-		w.facts.left[id] = w.written(final)
+		w.facts.left[id] = final
 	}
 }
 
@@ -248,8 +246,7 @@ func (w *estateWalk) mint(tells bool) {
 	}
 }
 
-// counted returns what nodes had minted that have left, as their last ledgers say it: that of a node
-// of the version before that had recovered others says as little as what was told.
+// counted returns what nodes had minted that have left, as their last ledgers say it.
 func (w *estateWalk) counted() map[crdt.NodeID]Amount {
 	counted := map[crdt.NodeID]Amount{}
 	for _, id := range w.nodes {
@@ -257,10 +254,7 @@ func (w *estateWalk) counted() map[crdt.NodeID]Amount {
 		if !left || w.opt.LeftOut&FreshMint != 0 {
 			continue
 		}
-		counted[id] = w.facts.minted[id].Amount.Max(final.Accounted())
-		if exact := final.Counted(0); exact.Known {
-			counted[id] = exact.Minted
-		}
+		counted[id] = final.Counted().Minted
 		for _, x := range final.Inherited {
 			if x.Minting.Known {
 				counted[x.Leaver] = x.Minting.Minted

@@ -12,7 +12,6 @@ var walkKinds = []struct {
 	{"raised limit", walkOptions{Limits: true}, []string{eventMints}},
 	{"fixed limit, forgetting", walkOptions{Forget: true}, forgetEvents},
 	{"raised limit, forgetting, restarts", walkOptions{Limits: true, Forget: true, Restarts: true}, append([]string{eventMints, eventRestarts}, forgetEvents...)},
-	{"raised limit, two versions", walkOptions{Limits: true, Older: true}, []string{eventMints}},
 }
 
 // everyEvent is what happens in every kind of walk.
@@ -24,8 +23,7 @@ var everyEvent = []string{
 var forgetEvents = []string{eventCloses, eventKeeps, eventFolds, eventForgets}
 
 // TestEstateWalks walks at random. At no moment more is held than the limit, and in the end all of it
-// is, but where a node of the version before does not say what it had recovered. Everything that can
-// happen does.
+// is. Everything that can happen does.
 func TestEstateWalks(t *testing.T) {
 	walks := uint64(2000)
 	if testing.Short() {
@@ -119,7 +117,6 @@ func TestEstateWalksNeedRules(t *testing.T) {
 		{1, walkOptions{LeftOut: FinalLedgers}},
 		{2001, walkOptions{LeftOut: Fence}},
 		{1, walkOptions{LeftOut: FreshMint, Limits: true}},
-		{1, walkOptions{LeftOut: FreshMint, Limits: true, Older: true}},
 	} {
 		seed := x.from
 		for seed < x.from+most && walkEstates(t, seed, x.walkOptions).wrong == "" {

@@ -18,7 +18,6 @@ import (
 // walkOptions says what a walk has besides, and which rules its nodes do not keep.
 type walkOptions struct {
 	Limits       bool // the limit is raised, and the minter follows it
-	Older        bool // half of the nodes leave the last ledger that the version before writes
 	Forget       bool // who has left, or was recovered, is forgotten
 	Restarts     bool // nodes start again, with what is on their disks
 	LeaversSpeak bool // who has left still gives its word on the dead
@@ -39,7 +38,6 @@ type estateWalk struct {
 	rights map[crdt.NodeID]*Rights
 	nodes  []crdt.NodeID // all that ever were, in the order in which they came
 	boots  map[crdt.NodeID]uint64
-	older  map[crdt.NodeID]bool // run the version before
 	lost   map[crdt.NodeID]bool // have no disk any more
 	facts  *facts
 	limit  Amount
@@ -95,7 +93,7 @@ func (w *estateWalk) log() string {
 func walkEstates(t testing.TB, seed uint64, opt walkOptions) *estateWalk {
 	w := &estateWalk{
 		Rand: rand.New(rand.NewPCG(seed, 5)), t: t, opt: opt, now: at(1), rights: map[crdt.NodeID]*Rights{},
-		boots: map[crdt.NodeID]uint64{}, older: map[crdt.NodeID]bool{}, lost: map[crdt.NodeID]bool{}, facts: newFacts(), limit: Amount{walkCapacity, walkCapacity},
+		boots: map[crdt.NodeID]uint64{}, lost: map[crdt.NodeID]bool{}, facts: newFacts(), limit: Amount{walkCapacity, walkCapacity},
 	}
 	first := w.join(Put{keyMinted, appendAmount(nil, w.limit)})
 	w.facts.minter, w.facts.minted[first] = first, mintedFact{1, w.limit}
@@ -141,7 +139,7 @@ func (w *estateWalk) settle() {
 			return
 		}
 	}
-	if sum := w.held(); sum != w.limit && !w.opt.Older {
+	if sum := w.held(); sum != w.limit {
 		say(&w.wrong, "%v are held in the end, want %v", sum, w.limit)
 	}
 }
@@ -223,7 +221,6 @@ func (w *estateWalk) handOver(h Handover, chance float64) {
 	if _, leaving := w.rights[to].Leaving(); leaving {
 		return
 	}
-	h.Final = w.written(h.Final)
 	w.refuseRecovered(to)
 	w.rights[to].TakeOver(h, w.now)
 	w.acknowledge(to, chance)
@@ -231,14 +228,6 @@ func (w *estateWalk) handOver(h Handover, chance float64) {
 		w.note(eventTakesOver, to, from, h.Final.gave(h.Final.Heir).Places)
 		w.facts.left[from] = h.Final
 	}
-}
-
-// written returns a last ledger as it is read of what the version that a node runs writes.
-func (w *estateWalk) written(f Final) Final {
-	if w.older[f.Node] {
-		return decodedOfBefore(w.t, f)
-	}
-	return f
 }
 
 // acknowledge writes what a node has received, and has its acknowledgements arrive with a chance.

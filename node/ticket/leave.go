@@ -38,8 +38,8 @@ type Final struct {
 }
 
 // Minting is what a node has minted until it left, less what it burnt, as its last ledger
-// says: exact, where what others have heard may be older. The zero value is not known: a
-// version before did not write it.
+// says: exact, where what others have heard may be older. The zero value is not known, as of
+// nodes whose rights were recovered.
 type Minting struct {
 	Known  bool
 	Minted Amount
@@ -235,7 +235,7 @@ func (r *Rights) bookTakeover(h Handover, now time.Time) {
 	before := next.received()
 	r.accept(f.Node, f.Heir, f.gave(f.Heir), h.Code) // also of one that is fenced: see promised
 	rate := next.received().Sub(before).Rate
-	r.answerFor(f.Node, f.Counted(r.cfg.LeaveOut))
+	r.answerFor(f.Node, f.Counted())
 	for _, a := range f.Accounts {
 		if sane(a.Rcv) && !a.Rcv.IsZero() {
 			r.inherit(f.Node, Receipt{From: a.Node, Base: a.Rcv, Rcv: a.Rcv, Code: a.Code})

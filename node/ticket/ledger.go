@@ -401,8 +401,7 @@ func (c *cursor) fence() fence {
 	return x
 }
 
-// minting reads what a leaver had minted. Stores of an older version only say that its
-// rights are here.
+// minting reads what a leaver had minted. Where that is not known, there is only that its rights are here.
 func (c *cursor) minting() Minting {
 	if c.flag(); len(c.left) == 0 {
 		return Minting{}

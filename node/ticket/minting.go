@@ -11,33 +11,13 @@ import (
 // other may be older than the rights that they hold, so it comes with the rights: in the
 // last ledger of a node that leaves, and from the ledger of whoever recovered a dead one.
 
-// Counted returns what a node that leaves had minted, less what it burnt, with what was minted in its closings. Its last ledger says
-// so, in whichever version it is written, but of one of the version before that had recovered a
-// dead node: then it is not known, and what the node was heard to say counts, or Accounted if that
-// is more.
-func (f Final) Counted(leaveOut Rules) Minting {
-	if f.Minting.Known {
-		return Minting{true, f.Minting.Minted.Add(f.Closings.AllMinted())}
+// Counted returns what a node that leaves had minted, less what it burnt, with what was minted in its closings.
+func (f Final) Counted() Minting {
+	is := f.Minting
+	if is.Known {
+		is.Minted = is.Minted.Add(f.Closings.AllMinted())
 	}
-	if leaveOut&FreshMint != 0 || len(f.Recovered) > 0 {
-		return f.Minting
-	}
-	return Minting{true, f.Accounted()}
-}
-
-// Accounted returns what a node that leaves had minted if it recovered nobody: it holds nothing any
-// more, so what it gave and had not received. It is off by the rights of those that it did recover,
-// which may be more than nothing or less.
-func (f Final) Accounted() (minted Amount) {
-	for _, a := range f.Accounts {
-		minted = minted.Add(a.Gave).Sub(a.Rcv)
-	}
-	for _, h := range f.Inherited {
-		for _, x := range h.Accounts {
-			minted = minted.Sub(x.Rcv.Sub(x.Base))
-		}
-	}
-	return minted
+	return is
 }
 
 // minting returns what a node whose rights have passed to this one has minted, as far as
@@ -79,17 +59,6 @@ func (r *Rights) OthersMinted(heard iter.Seq2[crdt.NodeID, Amount]) (sum Amount)
 	return sum
 }
 
-// uncounted reports whether the rights of a node are here that has not said what it had
-// minted: it ran an older version.
-func (l *ledger) uncounted() bool {
-	for id, x := range l.taken {
-		if _, recovered := l.recovered[id]; !x.Known && !recovered {
-			return true
-		}
-	}
-	return false
-}
-
 // MintsFrom returns until when this node makes no rights though it is to; zero: it makes them at once.
 func (r *Rights) MintsFrom(now time.Time) time.Time {
 	if !r.mints() || now.UnixNano() >= r.limit.mintAfter {
@@ -113,20 +82,14 @@ func (r *Rights) WaitToMint(until time.Time) {
 	}
 }
 
-// inheritMintAfter has this node mint no sooner than the leaver might have. One of the version
-// before does not say until when that is.
+// inheritMintAfter has this node mint no sooner than the leaver might have.
 func (r *Rights) inheritMintAfter(f Final, now time.Time) {
 	if r.cfg.LeaveOut&FreshMint != 0 {
 		return
 	}
-	after := f.MintAfter
 	if !f.MintAfter.IsZero() { // by the leaver's clock; new visitors count for a minute whatever that says
-		after = later(f.MintAfter.Add(Guard), now.Add(NewFor))
+		r.WaitToMint(later(f.MintAfter.Add(Guard), now.Add(NewFor)))
 	}
-	if !f.Minting.Known && len(f.Recovered) > 0 || r.book.next.uncounted() {
-		after = later(after, r.unknownEnd(now))
-	}
-	r.WaitToMint(after)
 }
 
 // unknownEnd returns until when rights that a dead minter made, and of which nobody here has

@@ -157,7 +157,7 @@ func (r *Rights) restart(now time.Time) {
 	if r.cfg.LeaveOut&RestartCools == 0 {
 		r.use.cooling.add(cools, ms(NewFor))
 	}
-	if len(r.book.disk.recovered) > 0 || r.book.disk.uncounted() {
+	if len(r.book.disk.recovered) > 0 {
 		r.limit.mintAfter = r.unknownEnd(now).UnixNano()
 	}
 }

@@ -11,12 +11,8 @@ import (
 // transferVersion is that of all messages of rights.
 const transferVersion = 5
 
-// finalUncounted does not say what the leaver had minted, nor from when on its successor may
-// mint. A successor mints nothing for a while after such a ledger.
-const (
-	finalVersion   = 6
-	finalUncounted = 4
-)
+// finalVersion is that of what AppendFinal writes.
+const finalVersion = 6
 
 // minAccount is the least that one account or receipt takes: an id, the
 // numbers of two amounts, and a code.
@@ -238,20 +234,14 @@ func DecodeFinal(data []byte) (Final, error) {
 }
 
 func (r *reader) final() (f Final) {
-	version := r.number(finalVersion)
-	if version != finalUncounted && version != finalVersion {
-		r.fail("version %d, want %d or %d", version, finalUncounted, finalVersion)
-	}
-	counted := version == finalVersion
+	r.version(finalVersion)
 	r.id(f.Node[:])
 	r.id(f.Heir[:])
 	f.InUse = int64(r.number(maxCounted))
 	f.Span = r.session()
-	if counted {
-		f.Minting = r.minting()
-		if ms := r.number(maxMillis); ms > 0 {
-			f.MintAfter = time.UnixMilli(int64(ms))
-		}
+	f.Minting = r.minting()
+	if ms := r.number(maxMillis); ms > 0 {
+		f.MintAfter = time.UnixMilli(int64(ms))
 	}
 	for range r.items(minAccount) {
 		var a Account
@@ -262,9 +252,7 @@ func (r *reader) final() (f Final) {
 	for range r.items(2 + 16 + 1) {
 		var in Inherited
 		r.id(in.Leaver[:])
-		if counted {
-			in.Minting = r.minting()
-		}
+		in.Minting = r.minting()
 		for range r.items(minAccount) {
 			var a Receipt
 			r.id(a.From[:])
@@ -279,9 +267,7 @@ func (r *reader) final() (f Final) {
 		x.Minted = r.signed()
 		f.Recovered = append(f.Recovered, x)
 	}
-	if counted {
-		f.Closings = r.closings()
-	}
+	f.Closings = r.closings()
 	return f
 }
 

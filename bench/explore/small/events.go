@@ -117,7 +117,7 @@ func (m *model) events(w world, i int) (all []event) {
 		o := m.states.All[w.nodes[k]]
 		if o.rights != nil {
 			all = append(all, event{do: hears, with: number, value: o.says}, event{do: gives, with: number})
-			if o.heir[0] == 0 && s.heir[0] == 0 && !m.older(number) { // who leaves, or could not read the ledger, agrees to nothing
+			if o.heir[0] == 0 && s.heir[0] == 0 { // who leaves agrees to nothing
 				all = append(all, event{do: leaves, with: number})
 			}
 		}

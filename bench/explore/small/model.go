@@ -47,7 +47,6 @@ func (b Budget) String() string {
 type Config struct {
 	Nodes    int
 	Minter   int // the place of the minter's id in the order of ids, from 0
-	Older    int // the number of a node of the version before: its last ledger does not say what was minted; 0: none
 	Budget   Budget
 	Halfway  bool // there is another room, of which who leaves never hands anything over: it is lost before, or stays
 	Coarse   bool // nodes do what is due after every event, and not at any time after it
@@ -117,17 +116,6 @@ func newModel(cfg Config) *model {
 	return m
 }
 
-// rules returns those that a node goes without. One of the version before neither says nor goes
-// by what ledgers say of minting.
-func (m *model) rules(number byte) ticket.Rules {
-	if m.older(number) {
-		return m.leaveOut | ticket.FreshMint
-	}
-	return m.leaveOut
-}
-
-func (m *model) older(number byte) bool { return int(number) == m.cfg.Older }
-
 // firstLimit is how many places there are at first: one for each node.
 func (m *model) firstLimit() int64 { return int64(m.cfg.Nodes) }
 
@@ -135,7 +123,7 @@ func (m *model) firstLimit() int64 { return int64(m.cfg.Nodes) }
 func (m *model) root() (w world) {
 	now := make([]*state, len(m.numbers))
 	for i, n := range m.numbers {
-		now[i] = &state{number: n, boot: 1, now: begin, rights: open(n, 1, nil, begin, m.rules(n))}
+		now[i] = &state{number: n, boot: 1, now: begin, rights: open(n, 1, nil, begin, m.leaveOut)}
 	}
 	b := m.bareOf(now[0], nil)
 	b.Found(begin)

@@ -163,7 +163,7 @@ func (m *model) apply(s *state, e event) effect {
 	case stops, stopsAt, loses:
 		n.stop(e.do)
 	case starts:
-		n.start(m.rules(s.number))
+		n.start(m.leaveOut)
 	case hears:
 		n.facts = merged(n.facts, m.known.All[e.value])
 	case waits:
@@ -217,7 +217,7 @@ func (m *model) bareOf(s *state, peers []crdt.NodeID) *node.Bare {
 	}
 	b, err := node.NewBare(node.BareState{
 		Self: crdt.Incarnation{Node: nodeID(s.number), Boot: s.boot}, Room: roomID, Peers: peers,
-		Rights: s.rights, Facts: values, Session: session, Heir: s.heir, Told: s.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.rules(s.number),
+		Rights: s.rights, Facts: values, Session: session, Heir: s.heir, Told: s.told, Halfway: m.cfg.Halfway && !m.settling, LeaveOut: m.leaveOut,
 	}, s.now)
 	if err != nil {
 		panic(fmt.Sprintf("small: node %d does not take its own facts: %v", s.number, err))

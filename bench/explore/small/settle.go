@@ -79,15 +79,6 @@ func (m *model) unsettled(w world) string {
 	return m.adds(now)
 }
 
-// reckonsTooMuch reports whether a node of the version before has recovered a dead one and left: its
-// last ledger does not tell the rights of the dead from what it minted, so that the heir takes
-// both for minted, and makes fewer.
-func (m *model) reckonsTooMuch(now []*state) bool {
-	return slices.ContainsFunc(now, func(s *state) bool {
-		return m.older(s.number) && !s.gone && s.heir[0] != 0 && len(s.rights.Recovered()) > 0
-	})
-}
-
 // adds compares what nodes own with the limit as each knows it. It is nobody's where no
 // node is left that stays.
 func (m *model) adds(now []*state) string {
@@ -104,7 +95,7 @@ func (m *model) adds(now []*state) string {
 		}
 		limit, known = is, true
 	}
-	if stays && sum != limit && !(sum < limit && m.reckonsTooMuch(now)) {
+	if stays && sum != limit {
 		return fmt.Sprintf("when all is well again, %d rights are owned, and the limit is %d", sum, limit)
 	}
 	return ""

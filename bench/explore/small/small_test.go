@@ -16,10 +16,8 @@ func TestLimitHoldsInSmallWorlds(t *testing.T) {
 		{Nodes: 2, Minter: 1, Budget: Budget{Losses: 1, Gifts: 1, Crowds: 1}},
 		{Nodes: 2, Minter: 1, Budget: Budget{Stops: 1, Gifts: 1}},
 		{Nodes: 3, Coarse: true, Budget: Budget{Leaves: 1, Crowds: 1}},
+		{Nodes: 3, Coarse: true, Budget: Budget{Leaves: 2}},
 		{Nodes: 3, Minter: 2, Coarse: true, Budget: Budget{Losses: 1, Crowds: 1}},
-		{Nodes: 2, Older: 1, Budget: Budget{Limits: 1, Leaves: 1}},
-		{Nodes: 2, Minter: 1, Older: 2, Budget: Budget{Leaves: 1, Crowds: 1, Ends: 1}},
-		{Nodes: 3, Older: 1, Coarse: true, Budget: Budget{Leaves: 2}},
 		{Nodes: 3, Coarse: true, Halfway: true, Budget: Budget{Losses: 1, Leaves: 1}},
 	} {
 		if c.Halfway && testing.Short() {

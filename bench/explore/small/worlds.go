@@ -38,29 +38,8 @@ func Worlds(leaveOut ticket.Rules) (all []Config) {
 			all = append(all, Config{Nodes: 3, Minter: minter, Budget: b, Coarse: true, Halfway: true})
 		}
 	}
-	all = append(all, twoVersions()...)
 	for i := range all {
 		all[i].LeaveOut = leaveOut
-	}
-	return all
-}
-
-// twoVersions returns worlds in which one node is of the version before, at every place in the
-// order of ids: mostly the minter, as what others have minted is nothing.
-func twoVersions() (all []Config) {
-	for minter := range 2 {
-		for _, b := range []Budget{{Limits: 1, Leaves: 1, Crowds: 1}, {Limits: 1, Leaves: 1, Ends: 1}, {Limits: 2, Leaves: 1}} {
-			all = append(all, Config{Nodes: 2, Minter: minter, Older: minter + 1, Budget: b})
-		}
-		all = append(all, Config{Nodes: 2, Minter: minter, Older: 2 - minter, Budget: Budget{Limits: 1, Leaves: 1, Crowds: 1}})
-	}
-	for minter := range 3 {
-		for _, b := range []Budget{{Limits: 1, Leaves: 2}, {Limits: 1, Leaves: 1, Ends: 1}, {Leaves: 2, Crowds: 1}} {
-			all = append(all, Config{Nodes: 3, Minter: minter, Older: minter + 1, Budget: b, Coarse: true})
-		}
-		for older := range 3 {
-			all = append(all, Config{Nodes: 3, Minter: minter, Older: older + 1, Budget: Budget{Losses: 1, Leaves: 1}, Coarse: true})
-		}
 	}
 	return all
 }
