@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -126,26 +125,16 @@ func New(cfg Config) (*Server, error) {
 // not serve. It is to be called once.
 func (s *Server) Run(ctx context.Context) error {
 	srv := s.server()
-	served := make(chan struct{})
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-served:
-		}
-		// A question takes as long as Judge, a second or two at most.
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		if srv.Shutdown(stop) != nil {
+	ln := edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{
+		Name: "verdict-listen", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Trusted: s.cfg.TrustedProxies, Strangers: strangersMax, Log: s.cfg.Logger,
+	})
+	// A question takes as long as Judge, a second or two at most.
+	err := edge.Until(ctx, 5*time.Second, func() error { return srv.Serve(ln) }, func(last context.Context) {
+		if srv.Shutdown(last) != nil {
 			srv.Close()
 		}
 		s.grpc.Stop()
 	})
-	err := srv.Serve(edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{
-		Name: "verdict-listen", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Trusted: s.cfg.TrustedProxies, Strangers: strangersMax, Log: s.cfg.Logger,
-	}))
-	close(served)
 	if !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("verdicts: %w", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,25 +130,14 @@ func (s *Server) Run(ctx context.Context) error {
 		KeepHijackedConns:            true, // by streams of the dashboard
 		ErrorHandler:                 refuseMalformed,
 	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	served := make(chan struct{})
-	wg.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-served:
-		}
-		// Answers are small, so requests under way end at once or never; streams end with
-		// those who tell on them.
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-		defer cancel()
-		if err := srv.ShutdownWithContext(stop); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	// Answers are small, so requests under way end at once or never; streams end with
+	// those who tell on them.
+	err := edge.Until(ctx, 2*time.Second, func() error { return srv.Serve(ln) }, func(last context.Context) {
+		if err := srv.ShutdownWithContext(last); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			s.cfg.Logger.Warn("the admin listener was not closed in order", "error", err)
 		}
 		ln.Close() // which ends a server that was told to stop before it began
 	})
-	err := srv.Serve(ln)
-	close(served)
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("admin: %w", err)
 	}
