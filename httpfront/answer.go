@@ -38,11 +38,13 @@ type answer struct {
 	out   []byte // the head as it is sent
 }
 
-// headRoom is how many bytes are free before a body. Nearly all heads are shorter.
-const headRoom = 2 << 10
+const (
+	headRoom  = 2 << 10 // bytes that are free before a body; nearly all heads are shorter
+	shortBody = 2 << 10 // for which there is room from the start: as many uploads have an answer as are on their way
+)
 
 var answers = sync.Pool{New: func() any {
-	return &answer{buf: make([]byte, headRoom, headRoom+bufferSize+http1.ChunkHeadMax+tailRoom), out: make([]byte, 0, headRoom)}
+	return &answer{buf: make([]byte, headRoom, headRoom+shortBody), out: make([]byte, 0, headRoom)}
 }}
 
 func newAnswer() *answer { return answers.Get().(*answer) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -203,7 +204,8 @@ func (w *answer) stream(e *client, chunked bool) (sent int64, err error) {
 		}
 		w.out = w.out[:0]
 	}
-	buf := w.buf[:cap(w.buf)]
+	buf := slices.Grow(w.buf[:headRoom], http1.ChunkHeadMax+bufferSize+tailRoom)
+	buf = buf[:cap(buf)]
 	for {
 		const begin = headRoom + http1.ChunkHeadMax
 		n, err := b.fill(buf[begin : len(buf)-tailRoom])
