@@ -272,12 +272,12 @@ func (l *Listener) turnAway(e *Conn, no http1.Refusal) {
 		defer func() { <-l.polite }()
 		defer e.Close()
 		if l.cfg.TLS != nil {
-			t := tls.Server(e.Conn, l.cfg.TLS)
+			t := secure(e.Conn, l.cfg.TLS)
 			e.raw.SetDeadline(time.Now().Add(politeTime))
 			if t.Handshake() != nil {
 				return
 			}
-			e.Conn = t
+			e.Conn = t.Conn
 		}
 		e.linger.Store(true)
 		e.Write(l.cfg.Refuse(no))

@@ -20,6 +20,7 @@ type PlacesConfig struct {
 	Conns, PerAddress int
 	Trusted           []netip.Prefix // peers without a limit of their own
 	Strangers         int            // connections of all others together
+	TLS               *tls.Config    // nil for plain connections
 	Log               *slog.Logger
 }
 
@@ -53,6 +54,9 @@ func (l *Places) Accept() (net.Conn, error) {
 		}
 		p := newPlace(l, c)
 		if l.enter(p) {
+			if l.cfg.TLS != nil {
+				return secure(p, l.cfg.TLS), nil
+			}
 			return p, nil
 		}
 		c.Close()
@@ -130,8 +134,8 @@ func newPlace(of *Places, c net.Conn) *Place {
 
 // PlaceOf returns the place of a connection that a server hands out; nil if it has none.
 func PlaceOf(c net.Conn) *Place {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
+	if s, ok := c.(*secured); ok {
+		c = s.from.Conn
 	}
 	p, _ := c.(*Place)
 	return p

@@ -80,7 +80,7 @@ func (l *Listener) prelude(e *Conn, peer netip.Addr, proxied bool) (ready bool) 
 		return false
 	}
 	if l.cfg.TLS != nil {
-		t := tls.Server(e.Conn, l.cfg.TLS)
+		t := secure(e.Conn, l.cfg.TLS)
 		if err := t.Handshake(); err != nil {
 			l.handshakeFailed(e, err)
 			return false
@@ -89,7 +89,7 @@ func (l *Listener) prelude(e *Conn, peer netip.Addr, proxied bool) (ready bool) 
 			e.Close()
 			return false
 		}
-		e.Conn = t
+		e.Conn = t.Conn
 	}
 	e.raw.SetDeadline(time.Time{})
 	return true

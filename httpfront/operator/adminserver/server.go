@@ -109,10 +109,7 @@ func (s *Server) Scope(token string) Scope {
 
 // Run serves until ctx ends. It returns nil then, and an error if it could not serve.
 func (s *Server) Run(ctx context.Context) error {
-	var ln net.Listener = edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{Name: "admin", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Strangers: s.cfg.Conns, Log: s.cfg.Logger})
-	if s.cfg.TLS != nil {
-		ln = tls.NewListener(ln, s.cfg.TLS)
-	}
+	ln := edge.NewPlaces(s.cfg.Listener, edge.PlacesConfig{Name: "admin", Conns: s.cfg.Conns, PerAddress: connsMaxPerAddress, Strangers: s.cfg.Conns, TLS: s.cfg.TLS, Log: s.cfg.Logger})
 	srv := &fasthttp.Server{
 		Handler:        s.handle,
 		ReadTimeout:    10 * time.Second,
