@@ -197,7 +197,7 @@ chaos: ropeline-bench #+ what goes wrong around four nodes, mixed for CHAOS (60m
 
 FLOODS ?= 5m
 .PHONY: floods
-floods: build ropeline-bench #+ each kind of load without a token at its bound, held for FLOODS (5m): memory by its budget, and what a visitor inside notices (about 100 minutes; all of max-connections takes a hard limit of 65536 open files)
+floods: build ropeline-bench #+ each kind of load without a token at its bound, held for FLOODS (5m): memory by its budget, and what a visitor inside notices (about two hours; all of max-connections takes a hard limit of 65536 open files)
 	./ropeline-bench run floods --set for=$(FLOODS) --docs docs
 
 .PHONY: microbench

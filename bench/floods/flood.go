@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // Order is what a flood is to do.
@@ -62,7 +64,7 @@ func Hold(ctx context.Context, o Order, out io.Writer) error {
 	}
 	for i := range o.Conns {
 		wg.Go(func() {
-			sleep(ctx, o.Over/time.Duration(o.Conns)*time.Duration(i))
+			_ = rig.Sleep(ctx, o.Over/time.Duration(o.Conns)*time.Duration(i)) // keep looks at ctx
 			f.keep(ctx, i, k.occupy)
 		})
 	}
@@ -105,7 +107,7 @@ func (f *flood) keep(ctx context.Context, i int, occupy func(context.Context, ne
 		c, err := f.dial(ctx, i)
 		if err != nil {
 			f.failed.Add(1)
-			pause(ctx)
+			_ = rig.Sleep(ctx, time.Second) // the loop looks at ctx
 			continue
 		}
 		f.opened.Add(1)
@@ -131,19 +133,4 @@ func (f *flood) dial(ctx context.Context, i int) (net.Conn, error) {
 	}
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 1, 1, byte(1+i%sources))}, Timeout: 10 * time.Second}
 	return d.DialContext(ctx, "tcp", f.order.Address)
-}
-
-// pause is between two tries.
-func pause(ctx context.Context) { sleep(ctx, time.Second) }
-
-// sleep waits for d, and reports whether ctx has not ended.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -50,6 +50,7 @@ type config struct {
 	window time.Duration // how long the visitor's requests are measured at a time
 	most   int           // connections of visitors, at most
 	sent   int           // requests that fill a table, at most
+	cycles int           // of the node's garbage collector, which pass at the bound before memory is looked at
 	only   []string
 }
 
@@ -76,13 +77,14 @@ func Entry() measurement.Entry {
 			{Name: waited, Meaning: "part of the time in which it could have run, and others had its core: what a busy machine adds to p99"},
 		},
 		Needs: []string{measurement.Ropeline, "taskset", "nice", "nginx"}, Cores: []int{rig.OfLoad.Number()},
-		Quick: []string{"for=1500ms", "window=500ms", "connections=500", "requests=20000"},
+		Quick: []string{"for=1500ms", "window=500ms", "connections=500", "requests=20000", "collections=0"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var c config
 			o.DurationVar(&c.lasts, "for", 5*time.Minute, "how long each flood is held at its bound")
 			o.DurationVar(&c.window, "window", 10*time.Second, "how long requests of the visitor are measured at a time")
 			o.IntVar(&c.most, "connections", defaultConns, "max-connections of the node; fewer where the limit of open files is too low")
 			o.IntVar(&c.sent, "requests", 1<<30, "how many requests fill a table, at most; fewer than a table takes are for trying out")
+			o.IntVar(&c.cycles, "collections", 3, "how many garbage collections pass at its bound before memory is looked at")
 			o.StringSliceVar(&c.only, "only", names(), "which kinds")
 			return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, c, r) }
 		},
@@ -141,7 +143,6 @@ func one(ctx context.Context, c config, k kind, r *measurement.Run) {
 	if !k.admin {
 		c.most = s.metric(ctx, "ropeline_connections_max") // fewer than it was asked for where files are short
 	}
-	least := min(settle, c.lasts)
 	s.windows(ctx, 1, c.window) // warm
 	calm := s.windows(ctx, calmWindows, c.window)
 	base := s.atRest(ctx)
@@ -149,7 +150,7 @@ func one(ctx context.Context, c config, k kind, r *measurement.Run) {
 	w := s.watch(ctx)
 	f := startFlood(ctx, r.Self, k, s, c)
 	defer f.Kill()
-	f.await(ctx, s, least, func() { r.Tell("%s: %v", k.name, f.last()) })
+	f.await(ctx, s, c, func() { r.Tell("%s: %v", k.name, f.last()) })
 	reached, now := w.taken()
 	r.Tell("%s: at its bound after %v: %v; %s", k.name, time.Since(begun).Round(time.Second), f.last(), mib(now))
 	var at []seen

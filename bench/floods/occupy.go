@@ -10,6 +10,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/rig"
 )
 
 // What connections do until the node ends them. None of them reads more than it has to.
@@ -68,7 +70,7 @@ func trickle(ctx context.Context, c net.Conn, _ int) {
 		return
 	}
 	for {
-		if _, err := c.Write(piece); err != nil || !sleep(ctx, bodyEvery) {
+		if _, err := c.Write(piece); err != nil || rig.Sleep(ctx, bodyEvery) != nil {
 			return
 		}
 	}

@@ -31,7 +31,7 @@ const (
 	afterwards  = 5 * time.Second        // until a flood that has ended is forgotten
 	openedOver  = 30 * time.Second       // connections: as long as a node keeps one that does nothing
 	looks       = 250 * time.Millisecond // between two samples of memory
-	settle      = 2 * time.Minute        // until who is in line is as many as will be, and garbage is what it will be
+	settle      = 2 * time.Minute        // until who is in line is as many as will be
 	spare       = 64                     // connections that floods leave to the visitor
 	full        = 1 << 30                // places of a room that has some for everybody
 	collections = "go_gc_duration_seconds_count"
@@ -179,7 +179,7 @@ func (s *subject) watch(ctx context.Context) *watching {
 	w := &watching{end: end, done: make(chan struct{})}
 	go func() {
 		defer close(w.done)
-		for sleep(ctx, looks) {
+		for rig.Sleep(ctx, looks) == nil {
 			m, err := s.memory()
 			w.mu.Lock()
 			w.all, w.err = append(w.all, m), errors.Join(w.err, err)
@@ -247,19 +247,27 @@ func (f *running) count() int {
 	return int(f.last().Answered)
 }
 
-// longestRise is how long a flood may take to come to its bound.
+// longestRise is how long a flood may take to come to its bound and settle there. A node that makes little garbage collects it each two minutes.
 const longestRise = 15 * time.Minute
 
-// await returns when the flood is at its bound, and has been for long enough for what comes and goes to be as it will be.
-func (f *running) await(ctx context.Context, s *subject, least time.Duration, told func()) {
-	begun := time.Now()
+// await returns when the flood is at its bound, and what comes and goes there is as it will be: who is in line, which takes time, and the heap,
+// which takes collections. Each sets up to where the heap grows until the next by what is alive, and pages become resident when it first grows into
+// them. The first one at the bound finds all of the flood, the second ends the growth up to there, and in the third cycle what stacks gave back is filled.
+func (f *running) await(ctx context.Context, s *subject, c config, told func()) {
+	begun, collected := time.Now(), -1
 	for next := begun.Add(10 * time.Second); ; {
 		rig.Must(errors.Join(f.Sleep(ctx, time.Second), s.node.Sleep(ctx, 0)))
-		if f.count() >= f.want*98/100 && time.Since(begun) >= least { // of connections, some are always being made
-			return
+		if f.count() >= f.want*98/100 { // of connections, some are always being made
+			now := s.metric(ctx, collections)
+			if collected < 0 {
+				collected = now
+			}
+			if now >= collected+c.cycles && time.Since(begun) >= min(settle, c.lasts) {
+				return
+			}
 		}
 		if time.Since(begun) > longestRise {
-			rig.Must(fmt.Errorf("it did not come to its bound within %v: %v, and %d are wanted", longestRise, f.last(), f.want))
+			rig.Must(fmt.Errorf("it did not settle at its bound within %v: %v, and %d are wanted, with %d collections then", longestRise, f.last(), f.want, c.cycles))
 		}
 		if time.Now().After(next) {
 			next = next.Add(10 * time.Second)
