@@ -125,8 +125,7 @@ func TestAProofThatIsKeptCostsNoAllocation(t *testing.T) {
 func TestRecordsAllocateNothing(t *testing.T) {
 	h := http1.RawHead{Method: []byte("GET"), Target: []byte("/a?b"), Protocol: []byte("HTTP/1.1")}
 	s := newRoom(nil).Settings()
-	tracer, err := tracing.New(t.Context(), tracing.Config{Endpoint: nowhere, Sample: 0})
-	noError(t, err)
+	tracer := must(tracing.New(t.Context(), tracing.Config{Endpoint: nowhere, Sample: 0}))
 	defer run(t, tracer.Run)()
 	for name, change := range map[string]func(*Config){
 		"nobody":   func(*Config) {},

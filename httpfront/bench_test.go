@@ -48,8 +48,7 @@ func newOnSite(tb testing.TB, policy room.Policy, limits ...limit.Rule) *onSite 
 			TotalActiveUsers: 1, NewUsersPerMinute: 1, CookieSuffix: string(rune('a' + i)),
 		}.WithDefaults())
 	}
-	office, err := expr.AddressList([]string{"198.51.100.0/24", "2001:db8:7::/48"})
-	noError(tb, err)
+	office := must(expr.AddressList([]string{"198.51.100.0/24", "2001:db8:7::/48"}))
 	o := &onSite{peer: netip.MustParseAddr("192.0.2.1")}
 	o.crowded = newCrowdedRooms(tb, node.CoreConfig{Rooms: rooms, Found: true, Limits: limits}, func(c *Config) {
 		c.Lists = expr.Lists{"office": office}

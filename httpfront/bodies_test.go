@@ -52,8 +52,7 @@ func TestLargeBodiesAreNotHeld(t *testing.T) {
 	watch()
 	before := peak.Load()
 	for path, length := range map[string]int64{"/known": size, "/chunked": -1} {
-		req, err := http.NewRequest("POST", f.url(path), zeros(size))
-		noError(t, err)
+		req := must(http.NewRequest("POST", f.url(path), zeros(size)))
 		req.ContentLength = length
 		resp, err := f.client.Do(req)
 		noError(t, err)

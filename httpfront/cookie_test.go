@@ -135,7 +135,7 @@ type bound struct {
 // admittedRequest is one with a pass, bound as by says.
 func admittedRequest(tb testing.TB, by room.Binding) (*request, *pass.Keyring, *room.Settings) {
 	tb.Helper()
-	keys := newKeys(tb)
+	keys := newKeys()
 	s := newRoom(always).settings
 	s.Front.Binding = by
 	r := newRequest()

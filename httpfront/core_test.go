@@ -63,20 +63,17 @@ func smallRoom() room.Settings {
 }
 
 // newCore returns a node that is alone and in memory.
-func newCore(tb testing.TB, cfg node.CoreConfig) *node.Core {
-	tb.Helper()
+func newCore(cfg node.CoreConfig) *node.Core {
 	cfg.Self, cfg.Site = crdt.Incarnation{Node: crdt.NodeID{1}, Boot: 1}, "a"
 	cfg.OwnerKey, cfg.Rand = []byte("an owner key"), rand.New(rand.NewPCG(1, 2))
 	cfg.LimitMemory = 1 << 20
-	core, err := node.NewCore(cfg)
-	noError(tb, err)
-	return core
+	return must(node.NewCore(cfg))
 }
 
 // serveNode starts a front in front of shop, with the rooms of a node, for guests.
 func serveNode(t *testing.T, s room.Settings) (*oneNode, func() *guest) {
 	t.Helper()
-	core := newCore(t, node.CoreConfig{Rooms: []room.Settings{s}})
+	core := newCore(node.CoreConfig{Rooms: []room.Settings{s}})
 	n := &oneNode{core: core}
 	core.SetPeers(nil, n.clock())
 	run(t, func(ctx context.Context) error {

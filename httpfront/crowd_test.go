@@ -47,7 +47,7 @@ func newCrowdedRoom(tb testing.TB, s room.Settings, limits ...limit.Rule) *crowd
 func newCrowdedRooms(tb testing.TB, of node.CoreConfig, change ...func(*Config)) *crowded {
 	tb.Helper()
 	c := &crowded{t: tb, now: time.Now().Truncate(time.Hour)} // a period begins
-	c.core = newCore(tb, of)
+	c.core = newCore(of)
 	c.core.SetPeers(nil, c.now)
 	c.pass(5 * time.Second)
 	c.front = judges(tb, &oneNode{core: c.core}, append(change, func(cfg *Config) {

@@ -22,8 +22,7 @@ func (c *crowded) explained(what, address, target, cookie string, parts ...strin
 	}
 	q := asks("GET", target, fields...)
 	q.Peer = netip.MustParseAddr(address)
-	text, err := json.Marshal(c.front.Explain(q))
-	noError(c.t, err)
+	text := must(json.Marshal(c.front.Explain(q)))
 	has(c.t, what, string(text), parts...)
 	return string(text)
 }

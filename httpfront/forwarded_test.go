@@ -133,7 +133,7 @@ func TestTheHostOfATrustedProxyDecides(t *testing.T) {
 			site := say(t, "shop")
 			rooms := newHostRooms(tt.rooms)
 			f := serveTo(t, rooms, say(t, "everybody").url, func(c *Config) {
-				c.Routes = []Route{{Name: "shop", Host: "shop.example", Origins: origins(t, site.url)}}
+				c.Routes = []Route{{Name: "shop", Host: "shop.example", Origins: origins(site.url)}}
 				c.TrustedProxies = tt.trusted
 				if tt.fields[0] == "Forwarded" {
 					c.Edge.ClientIPHeader = "Forwarded"

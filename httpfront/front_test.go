@@ -39,7 +39,7 @@ func TestNewNamesEverythingThatIsWrong(t *testing.T) {
 		"methods": {func(c *Config) { c.Methods = []string{"get", "TRACE"} }, []string{`method "get": want up to 32 upper-case letters`, `method "TRACE"`}},
 		"a proof": {func(c *Config) { c.ProofHeader = "Two Words" }, []string{`proof header "Two Words"`}},
 	} {
-		cfg := Config{Connections: Connections{Listener: loopbackListener(t)}, Rooms: fakeRooms{}, Keys: newKeys(t)}
+		cfg := Config{Connections: Connections{Listener: loopbackListener(t)}, Rooms: fakeRooms{}, Keys: newKeys()}
 		c.change(&cfg)
 		_, err := New(cfg)
 		has(t, name, fmt.Sprint(err), c.want...)

@@ -195,8 +195,7 @@ func FuzzConnection(f *testing.F) {
 		if len(fields) > 4096 || bytes.Contains(lines, []byte("\n\n")) || bytes.Contains(lines, []byte("\n\r\n")) {
 			return
 		}
-		c, err := net.Dial("tcp", fr.addr)
-		noError(t, err)
+		c := must(net.Dial("tcp", fr.addr))
 		defer c.Close()
 		c.SetDeadline(time.Now().Add(5 * time.Second))
 		head := fmt.Sprintf("POST /outer HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n%s\r\n", len(body), fields)

@@ -244,11 +244,8 @@ func letIn(p node.Pass, known bool, now time.Time) node.Verdict {
 	return v
 }
 
-func newKeys(tb testing.TB) *pass.Keyring {
-	tb.Helper()
-	keys, err := pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}})
-	noError(tb, err)
-	return keys
+func newKeys() *pass.Keyring {
+	return must(pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1, 2, 3}}))
 }
 
 // front is a running Front with an origin behind it.
@@ -272,13 +269,9 @@ func serve(tb testing.TB, rooms Rooms, origin http.Handler, change ...func(*Conf
 }
 
 // origins is one or more servers of a site.
-func origins(tb testing.TB, texts ...string) Origins {
-	tb.Helper()
-	var all Origins
+func origins(texts ...string) (all Origins) {
 	for _, s := range texts {
-		o, err := upstream.ParseOrigin(s)
-		noError(tb, err)
-		all.Servers = append(all.Servers, o)
+		all.Servers = append(all.Servers, must(upstream.ParseOrigin(s)))
 	}
 	return all
 }
@@ -288,9 +281,7 @@ const nowhere = "http://127.0.0.1:1"
 
 // loopbackListener returns a listener on loopback that is closed when the test ends.
 func loopbackListener(tb testing.TB) net.Listener {
-	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	noError(tb, err)
+	ln := must(net.Listen("tcp", "127.0.0.1:0"))
 	tb.Cleanup(func() { ln.Close() })
 	return ln
 }
@@ -298,20 +289,19 @@ func loopbackListener(tb testing.TB) net.Listener {
 func serveTo(tb testing.TB, rooms Rooms, origin string, change ...func(*Config)) *front {
 	tb.Helper()
 	ln := loopbackListener(tb)
-	keys := newKeys(tb)
+	keys := newKeys()
 	if rooms == nil {
 		rooms = fakeRooms{}
 	}
 	cfg := Config{Connections: Connections{Listener: ln}, Rooms: rooms, Keys: keys, Logger: testLogger(tb)}
 	if origin != "" { // else change says where
-		cfg.Origins = origins(tb, origin)
+		cfg.Origins = origins(origin)
 	}
 	cfg.Timeouts.Drain = 2 * time.Second
 	for _, c := range change {
 		c(&cfg)
 	}
-	f, err := New(cfg)
-	noError(tb, err)
+	f := must(New(cfg))
 	return &front{tb: tb, addr: ln.Addr().String(), keys: keys, front: f, stop: run(tb, f.Run), client: newClient(tb)}
 }
 
@@ -369,8 +359,7 @@ func whole(tb testing.TB, resp *http.Response) reply {
 // send sends a request with header fields given as name, value, name, value, ….
 func send(tb testing.TB, client *http.Client, method, url string, body io.Reader, header ...string) reply {
 	tb.Helper()
-	req, err := http.NewRequest(method, url, body)
-	noError(tb, err)
+	req := must(http.NewRequest(method, url, body))
 	for i := 0; i < len(header); i += 2 {
 		if header[i] == "Host" {
 			req.Host = header[i+1]
@@ -417,8 +406,7 @@ type conn struct {
 // dial opens a connection that the test's end closes.
 func (f *front) dial() *conn {
 	f.tb.Helper()
-	c, err := net.Dial("tcp", f.addr)
-	noError(f.tb, err)
+	c := must(net.Dial("tcp", f.addr))
 	f.tb.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(20 * time.Second))
 	return &conn{c.(*net.TCPConn), f.tb, bufio.NewReader(c)}

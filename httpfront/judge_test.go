@@ -47,14 +47,11 @@ func asks(method, target string, fields ...string) *Question {
 
 // judges returns a front that judges for a room with a clock that stands still.
 func judges(tb testing.TB, rooms Rooms, change ...func(*Config)) *Front {
-	tb.Helper()
-	cfg := Config{Rooms: rooms, Keys: newKeys(tb), Logger: testLogger(tb), TrustedProxies: loopback}
+	cfg := Config{Rooms: rooms, Keys: newKeys(), Logger: testLogger(tb), TrustedProxies: loopback}
 	for _, c := range change {
 		c(&cfg)
 	}
-	f, err := New(cfg)
-	noError(tb, err)
-	return f
+	return must(New(cfg))
 }
 
 // TestJudgeAnswersAsTheProxyDoes sends each request through the proxy, as one that a

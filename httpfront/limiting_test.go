@@ -185,7 +185,7 @@ func TestCountingByTheResponse(t *testing.T) {
 // follow has a front follow rules, by a clock that stands still.
 func (f *front) follow(rules ...limit.Rule) {
 	f.tb.Helper()
-	core := newCore(f.tb, node.CoreConfig{Limits: rules})
+	core := newCore(node.CoreConfig{Limits: rules})
 	noError(f.tb, f.front.FollowLimits(rules, metersOf(core)))
 }
 

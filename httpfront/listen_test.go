@@ -18,7 +18,7 @@ import (
 func TestRunReportsABrokenListener(t *testing.T) {
 	broken := loopbackListener(t)
 	broken.Close()
-	f := judges(t, fakeRooms{}, func(c *Config) { c.Listener, c.Origins = broken, origins(t, nowhere) })
+	f := judges(t, fakeRooms{}, func(c *Config) { c.Listener, c.Origins = broken, origins(nowhere) })
 	if err := f.Run(t.Context()); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("got %v, want the listener's error", err)
 	}

@@ -22,13 +22,8 @@ import (
 func TestWhatIsRememberedIsWhatOpens(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 5))
 	now := time.Now().Truncate(time.Second)
-	ring := func(first pass.Key, others ...pass.Key) *pass.Keyring {
-		ring, err := pass.NewKeyring(first, others...)
-		noError(t, err)
-		return ring
-	}
 	one, two := pass.Key{ID: 1, Secret: [32]byte{1}}, pass.Key{ID: 2, Secret: [32]byte{2}}
-	rings := []*pass.Keyring{ring(one), ring(two, one), ring(two)}
+	rings := []*pass.Keyring{must(pass.NewKeyring(one)), must(pass.NewKeyring(two, one)), must(pass.NewKeyring(two))}
 	var rooms []*room.Settings
 	for i := range 4 {
 		s := newRoom(always).settings

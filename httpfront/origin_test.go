@@ -166,11 +166,9 @@ func (panicking) SetWriteDeadline(time.Time) error { return nil }
 // Without their care the test itself would end.
 func TestPanicsWhileCopying(t *testing.T) {
 	addr := tcpOrigin(t, func(c net.Conn, br *bufio.Reader) { br.ReadByte() })
-	g, err := upstream.New(upstream.Config{Origins: origins(t, addr).Servers})
-	noError(t, err)
+	g := must(upstream.New(upstream.Config{Origins: origins(addr).Servers}))
 	defer g.Close()
-	c, err := g.AcquireTunnel(new(upstream.Tried))
-	noError(t, err)
+	c := must(g.AcquireTunnel(new(upstream.Tried)))
 	c.Conn = panicking{c.Conn}
 	var told atomic.Int32
 	relay.Join(panicking{}, nil, c, time.Minute, &activity{}, new(relay.Ending), func(any) { told.Add(1) })

@@ -31,8 +31,7 @@ func TestTheOriginGetsOurProofAndNoOther(t *testing.T) {
 		var got http.Header
 		origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 		f := serve(t, fakeRooms{"/room", newRoom(inside)}, origin, func(c *Config) { c.Proof, c.ProofHeader = newSigner(t), field })
-		v, err := check.New(check.Config{JWKS: []string{f.url(JWKSPath)}, Room: "shop", Issuer: "ropeline", Client: f.client})
-		noError(t, err)
+		v := must(check.New(check.Config{JWKS: []string{f.url(JWKSPath)}, Room: "shop", Issuer: "ropeline", Client: f.client}))
 		forged := []string{name, "a.b.c", strings.ToUpper(name), "d.e.f", strings.ReplaceAll(name, "-", "_"), "g.h.i"}
 		f.get("/room", forged...)
 		if values := got.Values(name); len(values) != 1 {

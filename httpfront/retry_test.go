@@ -115,7 +115,7 @@ func TestRetries(t *testing.T) {
 					a = newScripted(t, "a", tt.script)
 				}
 				f := serveTo(t, nil, "", func(c *Config) {
-					c.Origins = origins(t, a.url+" weight=1000", b.url)
+					c.Origins = origins(a.url+" weight=1000", b.url)
 					if waits {
 						c.Timeouts.Origin = 500 * time.Millisecond
 					}
@@ -156,7 +156,7 @@ func TestUploadsGoElsewhereWhole(t *testing.T) {
 		fmt.Fprint(w, n, err)
 	})
 	f := serve(t, nil, sum, func(c *Config) {
-		c.Origins.Servers = append(c.Origins.Servers, origins(t, nowhere+" weight=1000").Servers...)
+		c.Origins.Servers = append(c.Origins.Servers, origins(nowhere+" weight=1000").Servers...)
 	})
 	for range 2 {
 		equal(t, "the answer", f.do("POST", "/", zeros(size)).is(t, 200).body, fmt.Sprint(size, nil))
@@ -166,7 +166,7 @@ func TestUploadsGoElsewhereWhole(t *testing.T) {
 
 func TestUpgradesGoElsewhere(t *testing.T) {
 	f := serveTo(t, nil, "", func(c *Config) {
-		c.Origins = origins(t, nowhere+" weight=1000", socketOrigin(t))
+		c.Origins = origins(nowhere+" weight=1000", socketOrigin(t))
 	})
 	_, resp := f.upgrade("/")
 	equal(t, "the code", resp.StatusCode, 101)
@@ -179,9 +179,9 @@ func TestRoutesHaveOriginsAndLimitsOfTheirOwn(t *testing.T) {
 	f := serveTo(t, fakeRooms{path: "/tickets/vip", room: newRoom(letIn)}, site("rest"), func(c *Config) {
 		c.Limits.Body = 5
 		c.Routes = []Route{
-			{Name: "tickets", Path: "/tickets", Also: also, Origins: origins(t, site("tickets"))},
-			{Name: "vip", Path: "/tickets/vip/", Origins: origins(t, site("vip")), Body: 10},
-			{Name: "shop", Host: "shop.example", Origins: origins(t, site("shop"))},
+			{Name: "tickets", Path: "/tickets", Also: also, Origins: origins(site("tickets"))},
+			{Name: "vip", Path: "/tickets/vip/", Origins: origins(site("vip")), Body: 10},
+			{Name: "shop", Host: "shop.example", Origins: origins(site("shop"))},
 			{Name: "shop tickets", Host: "shop.example", Path: "/tickets", Body: 1},
 		}
 	})
@@ -239,7 +239,7 @@ func TestFailuresCarryAnID(t *testing.T) {
 func TestAnOriginThatGoesOutIsLeftAlone(t *testing.T) {
 	a, b := newScripted(t, "a", "c"), newScripted(t, "b", "o")
 	f := serveTo(t, nil, "", func(c *Config) {
-		c.Origins = origins(t, a.url, b.url)
+		c.Origins = origins(a.url, b.url)
 		c.Passive = upstream.Passive{Failures: 2}
 	})
 	codes := map[int]int{}

@@ -61,8 +61,7 @@ func TestRulesSeeTheRequest(t *testing.T) {
 		{`ip.src.country in {"XX" "D" "DEU" ""}`, "GET", "/", nil, false},
 	} {
 		r := ruled(tt.rule)
-		office, err := expr.AddressList([]string{"192.0.2.0/24"})
-		noError(t, err)
+		office := must(expr.AddressList([]string{"192.0.2.0/24"}))
 		f := configured(t, r, func(c *Config) {
 			c.TrustedProxies, c.CountryHeader, c.Lists = loopback, "X-Country", expr.Lists{"office": office}
 		})

@@ -69,8 +69,7 @@ func (c *collected) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // tracer returns a Tracer that sends to c.
 func (c *collected) tracer(sample float64) *tracing.Tracer {
 	c.t.Helper()
-	t, err := tracing.New(c.t.Context(), tracing.Config{Endpoint: c.endpoint, Sample: sample, Node: "a1", Site: "a", Version: "1.2", Logger: c.log.logger()})
-	noError(c.t, err)
+	t := must(tracing.New(c.t.Context(), tracing.Config{Endpoint: c.endpoint, Sample: sample, Node: "a1", Site: "a", Version: "1.2", Logger: c.log.logger()}))
 	c.end = run(c.t, t.Run)
 	return t
 }

@@ -74,11 +74,8 @@ func TestOnlyOurLanguageIsTold(t *testing.T) {
 }
 
 func newPage(t *testing.T, cfg page.Config) *page.Page {
-	t.Helper()
 	cfg.Logger = testLogger(t)
-	p, err := page.New(cfg)
-	noError(t, err)
-	return p
+	return must(page.New(cfg))
 }
 
 // TestAnswersOfOursSaySo: a program, and the script of the built-in page, tell by one
@@ -86,7 +83,7 @@ func newPage(t *testing.T, cfg page.Config) *page.Page {
 func TestAnswersOfOursSaySo(t *testing.T) {
 	asItIs := func(*Config) {}
 	starting := func(c *Config) { c.Ready = func() error { return errors.New("the test says so") } }
-	broken := func(c *Config) { c.Origins = origins(t, nowhere) }
+	broken := func(c *Config) { c.Origins = origins(nowhere) }
 	admits := func(node.Pass, bool, time.Time) node.Verdict { return node.Verdict{Admit: true} }
 	panics := func(node.Pass, bool, time.Time) node.Verdict { panic("the test says so") }
 	for name, c := range map[string]struct {

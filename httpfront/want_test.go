@@ -15,6 +15,14 @@ func noError(tb testing.TB, err error) {
 	}
 }
 
+// must is for what a test sets up, and cannot do without.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // equal fails the test unless got is want.
 func equal[T comparable](tb testing.TB, what string, got, want T) {
 	tb.Helper()
