@@ -19,16 +19,18 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 // issue returns a certificate for names, and its key, as PEM.
 func issue(from, to time.Time, names ...string) (cert, key []byte) {
-	private := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
+	private := must.Do(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: names, NotBefore: from, NotAfter: to}
-	der := must(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
-	secret := must(x509.MarshalPKCS8PrivateKey(private))
+	der := must.Do(x509.CreateCertificate(rand.Reader, template, template, private.Public(), private))
+	secret := must.Do(x509.MarshalPKCS8PrivateKey(private))
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 }
 
@@ -80,12 +82,12 @@ func (s *site) load(more ...Pair) (*Files, error) {
 	})
 }
 
-func (s *site) mustLoad(more ...Pair) *Files { return must(s.load(more...)) }
+func (s *site) mustLoad(more ...Pair) *Files { return must.Do(s.load(more...)) }
 
 // shown returns the first name of the certificate that a browser gets which asks for
 // name.
 func shown(f *Files, name string) string {
-	c := must(f.GetCertificate(&tls.ClientHelloInfo{
+	c := must.Do(f.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: name, SupportedVersions: []uint16{tls.VersionTLS13},
 		SignatureSchemes: []tls.SignatureScheme{tls.ECDSAWithP256AndSHA256},
 	}))
@@ -295,7 +297,7 @@ func TestCertificatesThatRunOutAreToldOf(t *testing.T) {
 func TestRunLooksUntilItEnds(t *testing.T) {
 	s := newSite(t)
 	s.put(month("old.example"))
-	f := must(Load(Config{
+	f := must.Do(Load(Config{
 		Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
 	}))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -307,12 +309,4 @@ func TestRunLooksUntilItEnds(t *testing.T) {
 	}
 	cancel()
 	done.Wait()
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
@@ -50,7 +51,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 		"a visitor":                      visitor(1),
 		"a visitor for whom is no place": visitor(0),
 		"an operator, or another program": func(c net.Conn) {
-			c = must(NewPlaces(handing{c: c}, PlacesConfig{Conns: 1, PerAddress: 1, Strangers: 1, TLS: config, Log: log}).Accept())
+			c = must.Do(NewPlaces(handing{c: c}, PlacesConfig{Conns: 1, PerAddress: 1, Strangers: 1, TLS: config, Log: log}).Accept())
 			go func() {
 				c.Read(make([]byte, 1))
 				c.Close()
@@ -69,7 +70,7 @@ func TestHandshakesAreBounded(t *testing.T) {
 // TestTheBoundEndsWithTheHandshake: what comes behind it is of any length, and those who count places find them.
 func TestTheBoundEndsWithTheHandshake(t *testing.T) {
 	here, there := net.Pipe()
-	c := must(NewPlaces(handing{c: here}, PlacesConfig{Conns: 1, PerAddress: 1, Strangers: 1, TLS: certified(), Log: slog.New(slog.DiscardHandler)}).Accept())
+	c := must.Do(NewPlaces(handing{c: here}, PlacesConfig{Conns: 1, PerAddress: 1, Strangers: 1, TLS: certified(), Log: slog.New(slog.DiscardHandler)}).Accept())
 	if PlaceOf(c) == nil {
 		t.Error("it has no place")
 	}

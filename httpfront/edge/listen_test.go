@@ -9,13 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/http1"
 )
 
 // TestNothingIsLeftOfConnections holds that places are given back by whatever way a
 // connection ends.
 func TestNothingIsLeftOfConnections(t *testing.T) {
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))
 	l := New(ln, Config{
 		Proxied: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Limits: Limits{Conns: 3, PerAddress: 2, Handshakes: 2},
 		Head: 5 * time.Second, Write: time.Second, Log: slog.New(slog.DiscardHandler),
@@ -27,7 +28,7 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	for i, raw := range []string{
 		header, header + "GET", "PROXY UNKNOWN\r\n", "PROXY nonsense\r\n", "", "P", header, header, "PROXY TCP6 ::1 ::1 1 2\r\n",
 	} {
-		c := must(net.Dial("tcp", ln.Addr().String()))
+		c := must.Do(net.Dial("tcp", ln.Addr().String()))
 		io.WriteString(c, raw)
 		if i%2 == 0 {
 			c.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
@@ -41,12 +42,4 @@ func TestNothingIsLeftOfConnections(t *testing.T) {
 	if len(l.conns) != 0 || l.settled != 0 || len(l.addresses) != 0 || l.preparing.Len() != 0 || len(l.polite) != 0 {
 		t.Errorf("left: %d connections, %d settled, addresses %v, %d in preparation, %d being told", len(l.conns), l.settled, l.addresses, l.preparing.Len(), len(l.polite))
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

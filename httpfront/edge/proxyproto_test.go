@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 const signature2 = "\r\n\r\n\x00\r\nQUIT\n"
@@ -132,7 +134,7 @@ func FuzzProxyHeader(f *testing.F) {
 			return
 		}
 		address := net.TCPAddrFromAddrPort(got.visitor)
-		b := must(proxyproto.HeaderProxyFromAddrs(1, address, address).Format())
+		b := must.Do(proxyproto.HeaderProxyFromAddrs(1, address, address).Format())
 		h, err := readProxyHeader(bufio.NewReaderSize(bytes.NewReader(b), proxyHeaderMin))
 		if a := got.visitor.Addr(); a.Is4In6() || a.Zone() != "" || err != nil || h.visitor != got.visitor {
 			t.Fatalf("%q gives %+v, %v, want %v, in the form of the protocol", b, h, err, got.visitor)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"github.com/ropeline/ropeline/bench/golden"
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/page/lang"
 )
 
@@ -28,7 +29,7 @@ func TestMinified(t *testing.T) {
 	m.AddFunc("css", css.Minify)
 	m.AddFunc("js", js.Minify)
 	for _, kind := range []string{"css", "js"} {
-		golden.File(t, "builtin.min."+kind, string(must(m.Bytes(kind, must(os.ReadFile("builtin."+kind))))))
+		golden.File(t, "builtin.min."+kind, string(must.Do(m.Bytes(kind, must.Do(os.ReadFile("builtin."+kind))))))
 	}
 }
 

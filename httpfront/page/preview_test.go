@@ -4,11 +4,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // preview is what a page with all defaults shows of a template for a query.
 func preview(tmpl *Template, query string) (string, error) {
-	got, err := newPage(Config{}).Preview(tmpl, must(url.ParseQuery(query)), noon)
+	got, err := newPage(Config{}).Preview(tmpl, must.Do(url.ParseQuery(query)), noon)
 	return string(got), err
 }
 

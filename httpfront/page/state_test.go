@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/bench/golden"
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/page/pagetest"
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -185,19 +186,11 @@ func inputOf(name string) Input { return situations()[name] }
 
 func htmlOf(p *Page, in Input) string { return string(p.AppendHTML(nil, fill(p, in))) }
 
-func newPage(cfg Config) *Page { return must(New(cfg)) }
+func newPage(cfg Config) *Page { return must.Do(New(cfg)) }
 
 // fill is Fill into a new State.
 func fill(p *Page, in Input) *State {
 	var s State
 	p.Fill(&s, in)
 	return &s
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -9,14 +9,16 @@ import (
 	"testing"
 
 	"github.com/cbroglie/mustache"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // everything is a template with every variable that operators know.
-func everything() string { return string(must(os.ReadFile("testdata/template/all.mustache"))) }
+func everything() string { return string(must.Do(os.ReadFile("testdata/template/all.mustache"))) }
 
 func compiled(src string) *Template {
 	tmpl, _, err := Compile(src)
-	return must(tmpl, err)
+	return must.Do(tmpl, err)
 }
 
 // TestTemplateOfEverySituation compares with files under testdata/template.
@@ -43,7 +45,7 @@ func TestTemplateSaysWhatJSONSays(t *testing.T) {
 		tmpl := compiled("{{" + v.Name + "}}|{{#" + v.Name + "}}yes{{/" + v.Name + "}}")
 		for name, in := range situations() {
 			s := fill(p, in)
-			page := must(tmpl.append(nil, s))
+			page := must.Do(tmpl.append(nil, s))
 			want := string(htmlEscapes.escape(v.appendText(nil, s), 0)) + "|"
 			if !v.isEmpty(nil, s) {
 				want += "yes"
@@ -108,7 +110,7 @@ func TestCompileTakes(t *testing.T) {
 func TestUnknownVariablesAreNamed(t *testing.T) {
 	_, warnings, err := Compile("{{waitTime}}\n{{#waittime}}{{waitTime.x}}{{/waittime}}\n{{{turnstyle}}}{{turnstyle}}\n{{weatherForecast}}{{^positoin}}{{/positoin}}")
 	got := ""
-	for _, w := range must(warnings, err) {
+	for _, w := range must.Do(warnings, err) {
 		got += w.String() + "\n"
 	}
 	const want = `line 2: "waittime" is not known here and shows nothing; did you mean "waitTime"?

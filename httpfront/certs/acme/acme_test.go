@@ -18,6 +18,8 @@ import (
 
 	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 const domain = "tickets.example"
@@ -25,7 +27,7 @@ const domain = "tickets.example"
 // newManager returns one whose authority cannot be reached.
 func newManager(t *testing.T, storage string, log *bytes.Buffer) *Manager {
 	t.Helper()
-	m := must(New(Config{
+	m := must.Do(New(Config{
 		Domains: []string{domain}, Directory: "https://127.0.0.1:1/dir", Storage: storage, TLSPort: 1, HTTPPort: 1,
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}))
@@ -61,8 +63,8 @@ func TestChallengesOfAnotherNodeAreAnswered(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	defer server.Close()
-	c := must(m.GetCertificate(&tls.ClientHelloInfo{ServerName: domain, SupportedProtos: []string{Protocol}, Conn: server}))
-	leaf := must(x509.ParseCertificate(c.Certificate[0]))
+	c := must.Do(m.GetCertificate(&tls.ClientHelloInfo{ServerName: domain, SupportedProtos: []string{Protocol}, Conn: server}))
+	leaf := must.Do(x509.ParseCertificate(c.Certificate[0]))
 	proof := asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 31} // RFC 8737, section 3
 	proves := func(e pkix.Extension) bool { return e.Id.Equal(proof) && e.Critical }
 	if !slices.Equal(leaf.DNSNames, []string{domain}) || !slices.ContainsFunc(leaf.Extensions, proves) {
@@ -126,12 +128,4 @@ func TestLogOfTheLibrary(t *testing.T) {
 		!strings.Contains(got, `level=INFO msg="acme: note"`) {
 		t.Errorf("got:\n%s", got)
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -13,15 +13,17 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // pair returns both ends of a connection.
 func pair(t *testing.T) (here net.Conn, there *net.TCPConn) {
 	t.Helper()
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))
 	defer ln.Close()
-	a := must(net.Dial("tcp", ln.Addr().String()))
-	b := must(ln.Accept())
+	a := must.Do(net.Dial("tcp", ln.Addr().String()))
+	b := must.Do(ln.Accept())
 	t.Cleanup(func() { a.Close(); b.Close() })
 	here, there = New(a), b.(*net.TCPConn)
 	if here == a {
@@ -133,7 +135,7 @@ func TestADeadlineIsNotTheEnd(t *testing.T) {
 func TestPeek(t *testing.T) {
 	here, there := pair(t)
 	there.Write([]byte("xy"))
-	raw := must(here.(syscall.Conn).SyscallConn())
+	raw := must.Do(here.(syscall.Conn).SyscallConn())
 	var seen [1]byte
 	var err error
 	raw.Read(func(fd uintptr) bool {
@@ -194,12 +196,4 @@ func TestReceive(t *testing.T) {
 			t.Errorf("%s: received %d bytes, %v; want %d and the end", name, len(got), err, len(data))
 		}
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

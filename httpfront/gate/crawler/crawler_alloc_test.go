@@ -3,10 +3,12 @@ package crawler
 import (
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 func TestIsDoesNotAllocate(t *testing.T) {
-	c := must(New(Config{Resolver: internet()}))
+	c := must.Do(New(Config{Resolver: internet()}))
 	c.known.Add(question{google, 0}, answer{true, time.Now().Add(time.Hour)})
 	browser, crawler := []byte("Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0 Safari/537.36"), []byte(bot)
 	if n := testing.AllocsPerRun(100, func() {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // zone is a DNS without a network.
@@ -93,13 +95,13 @@ func TestWhoIsACrawler(t *testing.T) {
 }
 
 func running(t *testing.T, cfg Config) *Checker {
-	c := must(New(cfg))
+	c := must.Do(New(cfg))
 	go c.Run(t.Context())
 	return c
 }
 
 func TestNobodyWaitsForTheDNS(t *testing.T) {
-	c := must(New(Config{Resolver: internet(), Waiting: 2}))
+	c := must.Do(New(Config{Resolver: internet(), Waiting: 2}))
 	// Nothing runs, so a question that waited would wait for ever.
 	for i := range 100 {
 		if c.Is([]byte(bot), netip.AddrFrom4([4]byte{10, 0, 0, byte(i)})) {
@@ -151,12 +153,4 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%+v is taken", cfg)
 		}
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

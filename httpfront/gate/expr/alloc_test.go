@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/netip"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // TestMatchDoesNotAllocate goes through the table of TestMatch, which has each
@@ -32,7 +34,7 @@ func TestMatchDoesNotAllocate(t *testing.T) {
 }
 
 func TestValuesDoNotAllocate(t *testing.T) {
-	v := must(CompileValue(`lower(http.request.headers["x-key"][0])`))
+	v := must.Do(CompileValue(`lower(http.request.headers["x-key"][0])`))
 	r := &Request{Headers: Pairs{{"X-Key", "ABC"}}}
 	var dst [64]byte
 	v.Append(dst[:0], r)

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 const docs = "../../../docs/rules.md"
@@ -20,7 +22,7 @@ var (
 // documented calls yield with each fenced block of a language in docs/rules.md.
 func documented(t *testing.T, language string, yield func(block string)) {
 	t.Helper()
-	text := must(os.ReadFile(docs))
+	text := must.Do(os.ReadFile(docs))
 	found := 0
 	for _, m := range fenced.FindAllStringSubmatch(string(text), -1) {
 		if m[1] == language {
@@ -91,7 +93,7 @@ func readCase(t *testing.T, c string) (*Request, bool) {
 		t.Fatalf("%q is no request", first)
 	}
 	target, query, _ := strings.Cut(m[3], "?")
-	u := must(url.Parse(target))
+	u := must.Do(url.Parse(target))
 	r := &Request{
 		Method: m[2], Version: "HTTP/1.1", Host: u.Hostname(), Path: path.Clean(u.Path), Query: query,
 		Secure: u.Scheme == "https", Country: m[5],

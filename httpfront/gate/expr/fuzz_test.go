@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // FuzzCompile holds that nothing makes Compile or Match panic, that errors lie
@@ -14,7 +16,7 @@ func FuzzCompile(f *testing.F) {
 	for _, tt := range matching {
 		f.Add(tt.source)
 	}
-	for block := range strings.SplitSeq(string(must(os.ReadFile("testdata/mistakes.txt"))), "\n\n") {
+	for block := range strings.SplitSeq(string(must.Do(os.ReadFile("testdata/mistakes.txt"))), "\n\n") {
 		source, _, _ := strings.Cut(block, "\n")
 		f.Add(source)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // statement is a source whose truth is known, and how tightly it binds: 3 for
@@ -180,11 +182,11 @@ func TestSetsOfAddresses(t *testing.T) {
 		var items []string
 		for range rapid.IntRange(1, 20).Draw(t, "networks") {
 			a := drawAddr(t)
-			p := must(a.Prefix(rapid.IntRange(0, a.BitLen()).Draw(t, "bits")))
+			p := must.Do(a.Prefix(rapid.IntRange(0, a.BitLen()).Draw(t, "bits")))
 			nets = append(nets, p)
 			items = append(items, p.String())
 		}
-		list := must(AddressList(items))
+		list := must.Do(AddressList(items))
 		braces := mustCompile(t, "ip.src in {"+strings.Join(items, " ")+"}", nil)
 		named := mustCompile(t, "ip.src in $l", Lists{"l": list})
 		for range 10 {

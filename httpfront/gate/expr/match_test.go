@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // shopper is a request with some of everything.
@@ -34,7 +36,7 @@ func shopper() *Request {
 }
 
 // listOf returns a list that of makes of items.
-func listOf(of func([]string) (*List, error), items ...string) *List { return must(of(items)) }
+func listOf(of func([]string) (*List, error), items ...string) *List { return must.Do(of(items)) }
 
 func testLists() Lists {
 	return Lists{
@@ -52,10 +54,10 @@ type match struct {
 }
 
 func readMatches() (all []match) {
-	for line := range strings.Lines(string(must(os.ReadFile("testdata/matches.txt")))) {
+	for line := range strings.Lines(string(must.Do(os.ReadFile("testdata/matches.txt")))) {
 		truth, source, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if truth != "" && truth != "#" {
-			all = append(all, match{strings.TrimSpace(source), must(strconv.ParseBool(truth))})
+			all = append(all, match{strings.TrimSpace(source), must.Do(strconv.ParseBool(truth))})
 		}
 	}
 	return all
@@ -127,14 +129,6 @@ func mustCompile(t rapid.TB, source string, lists Lists) *Expression {
 // compile is Compile for sources of any length.
 func compile(source string, lists Lists) (*Expression, error) {
 	return (&checker{source: source, lists: lists}).compile()
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // TestTableIsComplete holds that the table of TestMatch, which other tests go

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ropeline/ropeline/bench/golden"
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // TestMistakes reads testdata/mistakes.txt: blocks of a source and what Compile
@@ -18,7 +19,7 @@ func TestMistakes(t *testing.T) {
 	const file = "testdata/mistakes.txt"
 	lists := testLists()
 	var said []string
-	for block := range strings.SplitSeq(strings.TrimSpace(string(must(os.ReadFile(file)))), "\n\n") {
+	for block := range strings.SplitSeq(strings.TrimSpace(string(must.Do(os.ReadFile(file)))), "\n\n") {
 		source, _, _ := strings.Cut(block, "\n")
 		said = append(said, mistake(source, lists))
 	}
@@ -142,7 +143,7 @@ func TestStepsOfAnExpression(t *testing.T) {
 	many := func(n int) string {
 		return strings.TrimPrefix(strings.Repeat(` or http.request.uri.path matches ".{1,400}x"`, n), " or ")
 	}
-	if n := must(Compile(many(2), nil)).Steps(); n < 800 || n > maxSteps {
+	if n := must.Do(Compile(many(2), nil)).Steps(); n < 800 || n > maxSteps {
 		t.Errorf("two of them: %d steps", n)
 	}
 	if _, err := Compile(many(80), nil); err == nil || !strings.Contains(err.Error(), "2000 are allowed") {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 func TestValue(t *testing.T) {
@@ -21,12 +23,12 @@ func TestValue(t *testing.T) {
 		`http.request.uri.args["q"]`: "1", `http.request.uri.args["empty"]`: "", `http.request.uri.args["bare"]`: "",
 		`http.request.uri.args["none"]`: missing,
 	} {
-		got, ok := must(CompileValue(source)).Append([]byte("before "), r)
+		got, ok := must.Do(CompileValue(source)).Append([]byte("before "), r)
 		if string(got) != "before "+strings.TrimSuffix(want, missing) || ok != (want != missing) {
 			t.Errorf("%s: got %q, %v, want %q", source, got, ok, want)
 		}
 	}
-	v := must(CompileValue("ip.src"))
+	v := must.Do(CompileValue("ip.src"))
 	if _, ok := v.Append(nil, &Request{}); ok || !v.IsAddress() {
 		t.Error("a request from nowhere has an address")
 	}
@@ -66,7 +68,7 @@ func TestCounting(t *testing.T) {
 	if e.Match(r) {
 		t.Error("true of another response")
 	}
-	if must(CompileCounting(`http.host eq "a"`, nil)).Answers() {
+	if must.Do(CompileCounting(`http.host eq "a"`, nil)).Answers() {
 		t.Error("an expression about the request asks about the response")
 	}
 	if _, err := Compile(`http.response.code eq 200`, nil); err == nil || !strings.Contains(err.Error(), "only the counting expression") {

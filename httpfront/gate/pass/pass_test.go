@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/room"
@@ -35,7 +36,7 @@ func keyring(sealing byte, ids ...byte) *Keyring {
 	for _, id := range ids {
 		keys = append(keys, key(id))
 	}
-	return must(NewKeyring(key(sealing), keys...))
+	return must.Do(NewKeyring(key(sealing), keys...))
 }
 
 func admitted() node.Pass {
@@ -90,8 +91,8 @@ func TestWhatWasSealedOpens(t *testing.T) {
 func TestOutOfRangeTimesAreClamped(t *testing.T) {
 	r := keyring(1, 1)
 	p := node.Pass{Room: shop, Arrival: time.Unix(-5, 0), LastPoll: time.Unix(1<<40, 0), Refresh: -time.Second}
-	got := must(r.Open(r.AppendSeal(nil, p, ""), shop, ""))
-	long := must(r.Open(r.AppendSeal(nil, node.Pass{Room: shop, Refresh: 1<<63 - 1}, ""), shop, ""))
+	got := must.Do(r.Open(r.AppendSeal(nil, p, ""), shop, ""))
+	long := must.Do(r.Open(r.AppendSeal(nil, node.Pass{Room: shop, Refresh: 1<<63 - 1}, ""), shop, ""))
 	if !got.Arrival.IsZero() || got.LastPoll.UnixMilli() != milliLimit-1 || got.Refresh != 0 || long.Refresh != (refreshLimit-1)*time.Millisecond {
 		t.Errorf("got %+v, and the longest refresh interval became %v", got, long.Refresh)
 	}
@@ -163,7 +164,7 @@ func TestForeignPassesAreRefused(t *testing.T) {
 	refused(t, r, text, shop, "shop.example.org")
 	refused(t, r, text, shop, "")
 
-	refused(t, must(NewKeyring(Key{ID: 1, Secret: key(7).Secret})), text, shop, shopHost)
+	refused(t, must.Do(NewKeyring(Key{ID: 1, Secret: key(7).Secret})), text, shop, shopHost)
 	refused(t, keyring(2, 2), text, shop, shopHost)
 }
 
@@ -202,7 +203,7 @@ func TestKeyringRefusesEmptyKeys(t *testing.T) {
 			t.Errorf("an empty key %s", what)
 		}
 	}
-	must(NewKeyring(key(1), key(2), key(1), key(2))) // keys may be given twice
+	must.Do(NewKeyring(key(1), key(2), key(1), key(2))) // keys may be given twice
 }
 
 // TestPassesOfARetiringKeyAreToBeReplaced: those of a key that is to come are not, or
@@ -210,7 +211,7 @@ func TestKeyringRefusesEmptyKeys(t *testing.T) {
 func TestPassesOfARetiringKeyAreToBeReplaced(t *testing.T) {
 	old, now, next := key(1), key(2), key(3)
 	old.Retiring = true
-	r := must(NewKeyring(now, next, old))
+	r := must.Do(NewKeyring(now, next, old))
 	for id, want := range map[byte]bool{1: false, 2: true, 3: true} {
 		text := keyring(id, id).AppendSeal(nil, admitted(), shopHost)
 		p, as, err := r.OpenFrom(text, shop, shopHost, nil)
@@ -223,13 +224,13 @@ func TestPassesOfARetiringKeyAreToBeReplaced(t *testing.T) {
 // TestKeysOfOneNumberAreToldApart: a number is a byte, so two secrets may share it.
 func TestKeysOfOneNumberAreToldApart(t *testing.T) {
 	same := func(n byte) Key { return Key{ID: 9, Secret: key(n).Secret} }
-	first, second := must(NewKeyring(same(1), same(2))), must(NewKeyring(same(2), same(1)))
+	first, second := must.Do(NewKeyring(same(1), same(2))), must.Do(NewKeyring(same(2), same(1)))
 	for _, r := range []*Keyring{first, second} {
 		text := r.AppendSeal(nil, admitted(), shopHost)
 		opens(t, first, text, admitted())
 		opens(t, second, text, admitted())
 	}
-	refused(t, must(NewKeyring(same(1))), second.AppendSeal(nil, admitted(), shopHost), shop, shopHost)
+	refused(t, must.Do(NewKeyring(same(1))), second.AppendSeal(nil, admitted(), shopHost), shop, shopHost)
 }
 
 // some is a mesh.
@@ -277,7 +278,7 @@ func TestStoredPassesOpen(t *testing.T) {
 func TestVersionsAreNotInterchangeable(t *testing.T) {
 	for text := range stored {
 		for v := range byte(2 * version) {
-			if raw := must(encoding.DecodeString(text)); v != version {
+			if raw := must.Do(encoding.DecodeString(text)); v != version {
 				raw[0] = v
 				refused(t, keyring(1, 1), encoding.AppendEncode(nil, raw), shop, shopHost)
 			}
@@ -316,14 +317,6 @@ func FuzzParseBody(f *testing.F) {
 			t.Errorf("%+v bound to %q became %+v bound to %q", p, bound, again, as)
 		}
 	})
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // TestSessionsOfAnotherMesh has a node that is of no mesh yet, and two meshes, show their passes to the

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
 	"github.com/ropeline/ropeline/httpfront/gate/proof/check"
 )
@@ -23,11 +24,11 @@ func signer(change ...func(*proof.Config)) *proof.Signer {
 	for _, c := range change {
 		c(&cfg)
 	}
-	return must(proof.New(cfg))
+	return must.Do(proof.New(cfg))
 }
 
 func token(s *proof.Signer, sub proof.Subject, now time.Time) string {
-	return must(s.Token(sub, now))
+	return must.Do(s.Token(sub, now))
 }
 
 func visitor(n int) proof.Subject {
@@ -36,9 +37,9 @@ func visitor(n int) proof.Subject {
 
 func TestATokenSaysWhoWasLetIn(t *testing.T) {
 	s := signer()
-	v := must(check.New(check.Config{Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key}, Room: "shop", Issuer: "https://ropeline.example"}))
+	v := must.Do(check.New(check.Config{Keys: map[string]ed25519.PublicKey{"one": key("one", 1).Public().Key}, Room: "shop", Issuer: "https://ropeline.example"}))
 	now := time.Now()
-	got := must(v.Check(t.Context(), token(s, visitor(3), now)))
+	got := must.Do(v.Check(t.Context(), token(s, visitor(3), now)))
 	if got.Room != "shop" || got.Issuer != "https://ropeline.example" || got.Visitor != "AwAHAAAAAAAAAAAAAAAAAA" || got.ID == "" ||
 		!got.AdmittedAt.Equal(time.Unix(1_800_000_000, 0)) || got.IssuedAt.Unix() != now.Unix() || got.Expires.Sub(got.IssuedAt) != time.Minute {
 		t.Errorf("got %+v", got)
@@ -158,12 +159,4 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

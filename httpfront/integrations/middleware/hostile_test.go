@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // TestWhoClosesTheirHalfIsNotLetIn: net/http ends the context of such a request, and no
@@ -24,12 +26,12 @@ func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: shop.example\r\n\r\n",
 		"POST / HTTP/1.1\r\nHost: shop.example\r\nContent-Length: 0\r\n\r\n",
 	} {
-		c := must(net.Dial("tcp", srv.Listener.Addr().String()))
-		must(io.WriteString(c, request))
+		c := must.Do(net.Dial("tcp", srv.Listener.Addr().String()))
+		must.Do(io.WriteString(c, request))
 		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
-		if answer := must(io.ReadAll(c)); !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
+		if answer := must.Do(io.ReadAll(c)); !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
 			t.Errorf("%.20q: %q", request, answer)
 		}
 		c.Close()

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/integrations/verdict"
@@ -54,7 +55,7 @@ func (n *node) gate() *Gate { return newGate(Config{Nodes: []string{n.URL}}) }
 
 func newGate(cfg Config) *Gate {
 	cfg.Logger = slog.New(slog.DiscardHandler)
-	return must(New(cfg))
+	return must.Do(New(cfg))
 }
 
 // says answers with fields given as name, value, name, value, ….
@@ -93,9 +94,9 @@ func visit(g *Gate, site http.HandlerFunc, r *http.Request) (resp *http.Response
 	srv := httptest.NewServer(g.Handler(site))
 	defer srv.Close()
 	r.URL.Scheme, r.URL.Host, r.RequestURI = "http", srv.Listener.Addr().String(), ""
-	resp = must(srv.Client().Do(r))
+	resp = must.Do(srv.Client().Do(r))
 	defer resp.Body.Close()
-	return resp, string(must(io.ReadAll(resp.Body)))
+	return resp, string(must.Do(io.ReadAll(resp.Body)))
 }
 
 // expectFields takes names and values; those of several fields of a name are joined by " and ".
@@ -195,13 +196,13 @@ func (closed) Route(host, path string) httpfront.Room { return closed{} }
 
 // notReady is a node's verdict listener while the node waits for the state of its site.
 func notReady() *verdict.Server {
-	keys := must(pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}}))
+	keys := must.Do(pass.NewKeyring(pass.Key{ID: 1, Secret: [32]byte{1}}))
 	log, here := slog.New(slog.DiscardHandler), []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	front := must(httpfront.New(httpfront.Config{
+	front := must.Do(httpfront.New(httpfront.Config{
 		Rooms: closed{}, Keys: keys, TrustedProxies: here, Logger: log,
 		Ready: func() error { return errors.New("waiting for the state of the site") },
 	}))
-	return must(verdict.New(verdict.Config{Listener: httptest.NewUnstartedServer(nil).Listener, Judge: front, TrustedProxies: here, Logger: log}))
+	return must.Do(verdict.New(verdict.Config{Listener: httptest.NewUnstartedServer(nil).Listener, Judge: front, TrustedProxies: here, Logger: log}))
 }
 
 // TestTheNextNodeIsAsked where one has no verdict, and nobody comes in if none has one,
@@ -292,12 +293,4 @@ func TestNewRefuses(t *testing.T) {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -14,12 +14,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront"
 )
 
 // dialGRPC returns a client of a server.
 func dialGRPC(t *testing.T, addr string) authv3.AuthorizationClient {
-	conn := must(grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials())))
+	conn := must.Do(grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials())))
 	t.Cleanup(func() { conn.Close() })
 	return authv3.NewAuthorizationClient(conn)
 }
@@ -44,7 +45,7 @@ func judgedByGRPC(t *testing.T, trusted string) (*fakeJudge, authv3.Authorizatio
 
 // checked is what a server says for a judge that answers so.
 func checked(t *testing.T, answer httpfront.Answer) *authv3.CheckResponse {
-	return must(dialGRPC(t, serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8")).Check(t.Context(), grpcQuestion(nil)))
+	return must.Do(dialGRPC(t, serve(t, &fakeJudge{answer: answer}, "127.0.0.0/8")).Check(t.Context(), grpcQuestion(nil)))
 }
 
 func TestGRPCAsksTheSame(t *testing.T) {
@@ -62,7 +63,7 @@ func TestGRPCAsksTheSame(t *testing.T) {
 		"fields as a list":     raw,
 		"behind another proxy": behind,
 	} {
-		must(client.Check(t.Context(), req))
+		must.Do(client.Check(t.Context(), req))
 		q := j.expectAsked(t, what)
 		names := slices.Sorted(maps.Keys(maps.Collect(q.Fields)))
 		if !slices.Contains(names, "cookie") || slices.ContainsFunc(names, func(n string) bool { return strings.HasPrefix(n, ":") }) {
@@ -115,7 +116,7 @@ func TestGRPCVerdicts(t *testing.T) {
 func TestGRPCWithoutARequestIsRefused(t *testing.T) {
 	j, client := judgedByGRPC(t, "127.0.0.0/8")
 	for _, req := range []*authv3.CheckRequest{{}, {Attributes: &authv3.AttributeContext{}}} {
-		if resp := must(client.Check(t.Context(), req)); resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
+		if resp := must.Do(client.Check(t.Context(), req)); resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
 			t.Errorf("got %v", resp)
 		}
 	}
@@ -145,7 +146,7 @@ func TestLongGRPCQuestionsAreDenied(t *testing.T) {
 	for _, n := range []int{questionMax, 8 << 20} { // and the most that Envoy takes
 		q := grpcQuestion(map[string]string{})
 		q.GetAttributes().GetRequest().GetHttp().Headers["x-a"] = strings.Repeat("b", n)
-		if resp := must(client.Check(t.Context(), q)); resp.GetDeniedResponse().GetStatus().GetCode() != http.StatusRequestHeaderFieldsTooLarge {
+		if resp := must.Do(client.Check(t.Context(), q)); resp.GetDeniedResponse().GetStatus().GetCode() != http.StatusRequestHeaderFieldsTooLarge {
 			t.Errorf("%d bytes: got %v", n, resp)
 		}
 	}

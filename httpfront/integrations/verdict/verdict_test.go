@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront"
 )
 
@@ -107,7 +108,7 @@ func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) strin
 }
 
 func serveUntil(ctx context.Context, t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
-	ln := must(net.Listen("tcp", "127.0.0.1:0"))
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))
 	cfg := Config{
 		Listener: ln, Judge: j, TrustedProxies: []netip.Prefix{netip.MustParsePrefix(trusted)},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
@@ -115,7 +116,7 @@ func serveUntil(ctx context.Context, t *testing.T, j Judge, trusted string, chan
 	for _, c := range change {
 		c(&cfg)
 	}
-	s := must(New(cfg))
+	s := must.Do(New(cfg))
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
 	t.Cleanup(func() {
@@ -142,7 +143,7 @@ func h2c() *http.Transport {
 // ask sends one request with fields given as name, value, name, value, ….
 func ask(t *testing.T, method, url string, fields ...string) (*http.Response, string) {
 	t.Helper()
-	req := must(http.NewRequestWithContext(t.Context(), method, url, nil))
+	req := must.Do(http.NewRequestWithContext(t.Context(), method, url, nil))
 	for i := 0; i < len(fields); i += 2 {
 		if fields[i] == "Host" {
 			req.Host = fields[i+1]
@@ -151,9 +152,9 @@ func ask(t *testing.T, method, url string, fields ...string) (*http.Response, st
 		req.Header.Add(fields[i], fields[i+1])
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	resp := must(client.Do(req))
+	resp := must.Do(client.Do(req))
 	defer resp.Body.Close()
-	return resp, string(must(io.ReadAll(resp.Body)))
+	return resp, string(must.Do(io.ReadAll(resp.Body)))
 }
 
 // How proxies ask in each dialect about POST https://shop.example/cart?a=%2F of
@@ -292,7 +293,7 @@ func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
 			}
 		}
 		client := &http.Client{Transport: h2c(), Timeout: 10 * time.Second}
-		resp := must(client.Get("http://" + addr + "/readyz"))
+		resp := must.Do(client.Get("http://" + addr + "/readyz"))
 		resp.Body.Close()
 		client.CloseIdleConnections()
 		if resp.ProtoMajor != 2 || resp.StatusCode != c.code {
@@ -428,7 +429,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	const conns = 6
 	base := serve(t, &fakeJudge{}, "127.0.0.1/32", func(c *Config) { c.Conns = conns })
 	ask := func(transport *http.Transport) {
-		resp := must((&http.Client{Transport: transport}).Get("http://" + base + "/readyz"))
+		resp := must.Do((&http.Client{Transport: transport}).Get("http://" + base + "/readyz"))
 		io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
 	}
@@ -443,7 +444,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 	stranger := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for range 3 * conns {
-		c := must(stranger.Dial("tcp", base))
+		c := must.Do(stranger.Dial("tcp", base))
 		defer c.Close()
 		io.WriteString(c, "GET /readyz HTTP/1.1\r\n") // and no more
 	}
@@ -453,7 +454,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 	}
 	for range 3 * conns { // its own that ask nothing
-		c := must(net.Dial("tcp", base))
+		c := must.Do(net.Dial("tcp", base))
 		defer c.Close()
 	}
 	ask(&http.Transport{DisableKeepAlives: true})
@@ -465,7 +466,7 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 		q := newSlow()
 		base := serve(t, &fakeJudge{}, "127.0.0.1/32", q.in, func(c *Config) { c.Conns = 1 })
 		q.ask(transport, base)
-		c := must(net.Dial("tcp", base))
+		c := must.Do(net.Dial("tcp", base))
 		c.SetReadDeadline(time.Now().Add(10 * time.Second))
 		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("%s: a connection beyond the bound: %v", name, err)
@@ -526,12 +527,4 @@ func (q *slow) ask(transport *http.Transport, addr string) {
 		q.done <- err
 	}()
 	<-q.asked
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

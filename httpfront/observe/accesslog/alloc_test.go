@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"path/filepath"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 func TestWriteAllocatesNothing(t *testing.T) {
-	l := must(New(filepath.Join(t.TempDir(), "log"), slog.Default()))
+	l := must.Do(New(filepath.Join(t.TempDir(), "log"), slog.Default()))
 	e := someEntry()
 	e.Referer = []byte("\"ä\n")
 	// So many of these fill the buffer, so dropping is tried as well.

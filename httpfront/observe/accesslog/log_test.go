@@ -16,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // inBubble runs f beside a Log that writes to a file, whose clock is that of the bubble. The
@@ -24,7 +26,7 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	path := filepath.Join(t.TempDir(), "access.log")
 	var messages bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		l := must(New(path, slog.New(slog.NewTextHandler(&messages, nil))))
+		l := must.Do(New(path, slog.New(slog.NewTextHandler(&messages, nil))))
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -50,7 +52,7 @@ func write(l *Log, target string) {
 
 // writeOne begins to write to a file, and ends after one line.
 func writeOne(t *testing.T, path, target string) {
-	l := must(New(path, slog.Default()))
+	l := must.Do(New(path, slog.Default()))
 	write(l, target)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -61,7 +63,7 @@ func writeOne(t *testing.T, path, target string) {
 
 // targets returns the targets of the lines of a file.
 func targets(path string) (all []string) {
-	for line := range strings.Lines(string(must(os.ReadFile(path)))) {
+	for line := range strings.Lines(string(must.Do(os.ReadFile(path)))) {
 		if f := fieldsOf(line); len(f) == 12 {
 			all = append(all, strings.Fields(f[4])[1])
 		} else {
@@ -282,12 +284,4 @@ func TestPathIsChecked(t *testing.T) {
 			t.Errorf("%q is taken", path)
 		}
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/ropeline/ropeline/bench/golden"
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
@@ -84,7 +85,7 @@ var outcomes = []string{"admitted", "queued"}
 const admitted, queued = 0, 1
 
 func metricsOf(s *Sample) *Metrics {
-	return must(New(func() Sample { return *s }, outcomes))
+	return must.Do(New(func() Sample { return *s }, outcomes))
 }
 
 func (m *Metrics) text(t *testing.T) string {
@@ -143,7 +144,7 @@ func TestTableIsWhatIsShown(t *testing.T) {
 	s := filled()
 	m := metricsOf(&s)
 	m.Requests().Record(crdt.RoomID{}, admitted, time.Second)
-	shown := must(m.registry.Gather())
+	shown := must.Do(m.registry.Gather())
 	table, process := map[string]Metric{}, slices.Clone(processNames)
 	for _, metric := range Table() {
 		table[metric.Name] = metric
@@ -177,7 +178,7 @@ func TestTableIsWhatIsShown(t *testing.T) {
 // TestNamesKeepToConventions runs Prometheus' own check, and holds names to their units.
 func TestNamesKeepToConventions(t *testing.T) {
 	s := filled()
-	problems := must(testutil.GatherAndLint(metricsOf(&s).registry))
+	problems := must.Do(testutil.GatherAndLint(metricsOf(&s).registry))
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
@@ -287,12 +288,4 @@ func TestNamesForDeploy(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.File(t, "../../../deploy/signals/metrics.json", string(want)+"\n")
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/bench/tiers/single"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
@@ -43,16 +44,8 @@ func newSharedBench(t *testing.T) *bench {
 		return admin.RoomState{Status: "queueing", Waiting: 90, Active: 200, Wait: 61 * time.Second}, true
 	}}
 	b := &bench{T: t, mesh: mesh, now: begin}
-	b.api = must(admin.New(admin.Config{Mesh: mesh, Now: func() time.Time { return b.now }}))
+	b.api = must.Do(admin.New(admin.Config{Mesh: mesh, Now: func() time.Time { return b.now }}))
 	return b
-}
-
-// must is for the steps of a test that are not what it is about.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // is fails where two values differ.
@@ -94,14 +87,14 @@ func (b *bench) ask(method, target string, body any) (int, tree) {
 func (b *bench) send(method, target string, body any) admin.Response {
 	b.Helper()
 	path, query, _ := strings.Cut(target, "?")
-	req := admin.Request{Method: method, Path: path, Query: must(url.ParseQuery(query)), Origin: "https://node.example"}
+	req := admin.Request{Method: method, Path: path, Query: must.Do(url.ParseQuery(query)), Origin: "https://node.example"}
 	switch v := body.(type) {
 	case nil:
 	case string:
 		req.Body, req.ContentType = []byte(v), "application/json"
 	default:
 		req.ContentType = "application/json; charset=utf-8"
-		req.Body = must(json.Marshal(v))
+		req.Body = must.Do(json.Marshal(v))
 	}
 	return b.api.Do(b.Context(), req)
 }
@@ -309,13 +302,13 @@ func FuzzDo(f *testing.F) {
 	for _, method := range []string{"POST", "PUT", "PATCH"} {
 		for _, body := range []any{everything("all"), newRoom("a"), newEvent("e", 1), newRule("a"), []tree{newRule("a")}, tree{"position": tree{"index": 1}}, tree{"session_duration": 1e300}} {
 			for _, below := range []string{"", "/a", "/a/events", "/a/rules"} {
-				f.Add(method, below, "zone=default", must(json.Marshal(body)))
+				f.Add(method, below, "zone=default", must.Do(json.Marshal(body)))
 			}
 		}
 	}
 	f.Fuzz(func(t *testing.T, method, below, query string, body []byte) {
 		mesh := &admintest.Mesh{Checks: frontCheck}
-		api := must(admin.New(admin.Config{Mesh: mesh}))
+		api := must.Do(admin.New(admin.Config{Mesh: mesh}))
 		ask := func(method, path string, body []byte) {
 			values, _ := url.ParseQuery(query)
 			resp := api.Do(t.Context(), admin.Request{Method: method, Path: path, Query: values, ContentType: "application/json", Body: body})
@@ -344,7 +337,7 @@ func (lagging) Catalog() *catalog.Catalog { return new(catalog.Catalog) }
 func TestACatalogThatLags(t *testing.T) {
 	b := newBench(t)
 	path := b.made("a")
-	b.api = must(admin.New(admin.Config{Mesh: lagging{b.mesh}, Now: func() time.Time { return b.now }}))
+	b.api = must.Do(admin.New(admin.Config{Mesh: lagging{b.mesh}, Now: func() time.Time { return b.now }}))
 	same(t, "changed", b.want("PATCH", path, tree{"queue_all": true}), tree{"queue_all": true, "modified_on": "2026-11-01T09:00:00Z"})
 	same(t, "an event", b.want("POST", path+"/events", newEvent("e", 1)), tree{"name": "e"})
 	is(t, "rules", len(b.list("POST", path+"/rules", newRule("x"))), 1)

@@ -13,13 +13,14 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
 // document returns the OpenAPI document that is served.
 func (b *bench) document() *openapi3.T {
 	b.Helper()
-	doc := must(openapi3.NewLoader().LoadFromData(b.send("GET", "/api/v1/openapi.json", nil).Body))
+	doc := must.Do(openapi3.NewLoader().LoadFromData(b.send("GET", "/api/v1/openapi.json", nil).Body))
 	if err := doc.Validate(b.Context()); err != nil || doc.OpenAPI != "3.1.0" {
 		b.Fatalf("the document is of version %s: %v", doc.OpenAPI, err)
 	}
@@ -105,7 +106,7 @@ func (b *bench) compare(doc *openapi3.T, route admin.Route, path string, body an
 	if body == nil {
 		return nil
 	}
-	return valid(op.RequestBody.Value.Content["application/json"], must(json.Marshal(body)))
+	return valid(op.RequestBody.Value.Content["application/json"], must.Do(json.Marshal(body)))
 }
 
 // valid returns what of a text is not as documented.
@@ -133,7 +134,7 @@ func TestRoutesOfOthers(t *testing.T) {
 	cfg := admin.Config{Mesh: b.mesh, Routes: []admin.Route{nodes}, Schemas: map[string]admin.Schema{
 		"Node": {"type": "object", "properties": map[string]admin.Schema{"name": {"type": "string"}}},
 	}}
-	b.api = must(admin.New(cfg))
+	b.api = must.Do(admin.New(cfg))
 	is(t, "it answered", b.want("GET", "/api/v1/nodes/n%201", nil), tree{"name": "n1"})
 	b.refuses(404, "GET", "/api/v1/nodes/n2", nil)
 	if b.document().Paths.Value(nodes.Path) == nil {
@@ -146,7 +147,7 @@ func TestRoutesOfOthers(t *testing.T) {
 }
 
 func apiPage() string {
-	return string(must(os.ReadFile("../../../docs/api.md")))
+	return string(must.Do(os.ReadFile("../../../docs/api.md")))
 }
 
 var fence = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```$")
@@ -205,7 +206,7 @@ func TestThePageHasEverything(t *testing.T) {
 	for _, r := range b.api.Routes() {
 		has(strings.TrimPrefix(strings.TrimPrefix(r.Path, "/client/v4/zones/{zone}/waiting_rooms"), "/api/v1/rooms") + "`")
 	}
-	codes := regexp.MustCompile(`(?m)^\tCode\w+\s*= (\d+)`).FindAllStringSubmatch(string(must(os.ReadFile("mistake.go"))), -1)
+	codes := regexp.MustCompile(`(?m)^\tCode\w+\s*= (\d+)`).FindAllStringSubmatch(string(must.Do(os.ReadFile("mistake.go"))), -1)
 	for _, code := range codes {
 		if !regexp.MustCompile(`(?m)^\| [\d, ]+ \|.*\b` + code[1] + `\b`).MatchString(text) {
 			t.Errorf("it has no code %s", code[1])

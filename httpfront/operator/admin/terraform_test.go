@@ -5,16 +5,18 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // TestTerraform makes the calls again that Terraform 1.11.4 made of each block of docs/api.md, to two nodes in turn: applied,
 // planned without a change, changed, planned without one, and destroyed. What its provider looks at has to be as it was.
 func TestTerraform(t *testing.T) {
 	for _, file := range []string{"testdata/terraform-v4", "testdata/terraform-v5"} {
-		block := "```terraform\n" + string(must(os.ReadFile(file+".tf"))) + "```\n"
+		block := "```terraform\n" + string(must.Do(os.ReadFile(file+".tf"))) + "```\n"
 		is(t, "docs/api.md has the block of "+file, strings.Contains(apiPage(), block), true)
 		b, ids := newBench(t), []string{}
-		for call := range strings.Lines(string(must(os.ReadFile(file + ".jsonl")))) {
+		for call := range strings.Lines(string(must.Do(os.ReadFile(file + ".jsonl")))) {
 			var of struct {
 				Method, Path string
 				Body, Result any

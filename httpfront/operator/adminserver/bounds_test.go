@@ -19,6 +19,8 @@ import (
 
 	"github.com/valyala/fasthttp"
 	"golang.org/x/time/rate"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // ready is a Part that says that the node is ready.
@@ -70,7 +72,7 @@ func TestBodiesOfStrangersAreNotHeld(t *testing.T) {
 	}
 	// What followed the body is the next request.
 	io.WriteString(conns[0], "POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nAuthorization: Bearer "+writeToken+"\r\n\r\nabc")
-	resp := must(http.ReadResponse(bufio.NewReader(conns[0]), nil))
+	resp := must.Do(http.ReadResponse(bufio.NewReader(conns[0]), nil))
 	if body, _ := io.ReadAll(resp.Body); string(body) != "POST 3 bytes" {
 		t.Errorf("the next request of the connection: %q", body)
 	}
@@ -143,7 +145,7 @@ func TestHealthChecksAreNotLimited(t *testing.T) {
 
 // TestTheLogHasNoTokens has heads be malformed in many ways, each with a token in it.
 func TestTheLogHasNoTokens(t *testing.T) {
-	file := must(os.Create(filepath.Join(t.TempDir(), "log")))
+	file := must.Do(os.Create(filepath.Join(t.TempDir(), "log")))
 	defer file.Close()
 	log := slog.New(slog.NewTextHandler(file, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	base, _ := start(t, func(c *Config) {
@@ -168,7 +170,7 @@ func TestTheLogHasNoTokens(t *testing.T) {
 	logger := discreet{log}
 	logger.Printf("error %q: %v, %v", "x", fmt.Errorf("in %q", auth), fmt.Errorf("%s: %w", auth, &net.OpError{Op: "read", Err: errors.New("reset")}))
 	logger.Printf("%v", &fasthttp.ErrSmallBuffer{})
-	if text := string(must(os.ReadFile(file.Name()))); strings.Contains(text, writeToken) || !strings.Contains(text, "read: reset") {
+	if text := string(must.Do(os.ReadFile(file.Name()))); strings.Contains(text, writeToken) || !strings.Contains(text, "read: reset") {
 		t.Errorf("the log:\n%s", text)
 	}
 }

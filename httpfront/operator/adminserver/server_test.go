@@ -16,6 +16,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
 )
@@ -24,14 +25,6 @@ const (
 	readToken  = "reading-0123456789"
 	writeToken = "writing-0123456789"
 )
-
-// must is for the steps of a test that are not what it is about.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 // noted is a Part that says who it was asked by.
 type noted struct{}
@@ -52,7 +45,7 @@ func (noted) Serve(ctx *fasthttp.RequestCtx) {
 	fmt.Fprintf(ctx, "%s %d bytes", ctx.Method(), len(ctx.PostBody()))
 }
 
-func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
+func listen() net.Listener { return must.Do(net.Listen("tcp", "127.0.0.1:0")) }
 
 // start runs a server on loopback and returns where it is.
 func start(t *testing.T, change func(*Config)) (base string, s *Server) {
@@ -61,7 +54,7 @@ func start(t *testing.T, change func(*Config)) (base string, s *Server) {
 	if change != nil {
 		change(&cfg)
 	}
-	s = must(New(cfg))
+	s = must.Do(New(cfg))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()
@@ -75,7 +68,7 @@ func start(t *testing.T, change func(*Config)) (base string, s *Server) {
 }
 
 func withTokens(c *Config) {
-	c.Tokens = must(ParseTokens("read " + readToken + "\nwrite " + writeToken))
+	c.Tokens = must.Do(ParseTokens("read " + readToken + "\nwrite " + writeToken))
 }
 
 // with returns the header field that has a token; none: there is none.
@@ -88,16 +81,16 @@ func with(token string) []string {
 
 // ask sends one request with header fields, two by two.
 func ask(t *testing.T, method, url string, body io.Reader, fields ...string) (*http.Response, string) {
-	req := must(http.NewRequestWithContext(t.Context(), method, url, body))
+	req := must.Do(http.NewRequestWithContext(t.Context(), method, url, body))
 	for i := 0; i < len(fields); i += 2 {
 		if fields[i] == "Host" {
 			req.Host = fields[i+1]
 		}
 		req.Header.Set(fields[i], fields[i+1])
 	}
-	resp := must(http.DefaultClient.Do(req))
+	resp := must.Do(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
-	return resp, string(must(io.ReadAll(resp.Body)))
+	return resp, string(must.Do(io.ReadAll(resp.Body)))
 }
 
 // wants is ask, and fails where the answer has another status, does not say something, or lacks a field that such answers have.
@@ -114,7 +107,7 @@ func wants(t *testing.T, code int, says, method, url string, body io.Reader, fie
 }
 
 func dial(t *testing.T, base string) net.Conn {
-	c := must(net.Dial("tcp", strings.TrimPrefix(base, "http://")))
+	c := must.Do(net.Dial("tcp", strings.TrimPrefix(base, "http://")))
 	c.SetDeadline(time.Now().Add(time.Minute))
 	t.Cleanup(func() { c.Close() })
 	return c
@@ -317,9 +310,9 @@ func TestOverTLS(t *testing.T) {
 		withTokens(c)
 		c.TLS = &tls.Config{Certificates: pair.TLS.Certificates}
 	})
-	req := must(http.NewRequestWithContext(t.Context(), "GET", strings.Replace(base, "http:", "https:", 1)+"/thing", nil))
+	req := must.Do(http.NewRequestWithContext(t.Context(), "GET", strings.Replace(base, "http:", "https:", 1)+"/thing", nil))
 	req.Header.Set("Authorization", "Bearer "+readToken)
-	resp := must(pair.Client().Do(req)) // which takes its certificate
+	resp := must.Do(pair.Client().Do(req)) // which takes its certificate
 	resp.Body.Close()
 	if resp.StatusCode != 200 {
 		t.Errorf("over TLS: %d", resp.StatusCode)
@@ -328,7 +321,7 @@ func TestOverTLS(t *testing.T) {
 }
 
 func TestTokensAreParsed(t *testing.T) {
-	tokens := must(ParseTokens("\ufeff# for people\n\nread " + readToken + " the night shift\n  write\t" + writeToken + "\n"))
+	tokens := must.Do(ParseTokens("\ufeff# for people\n\nread " + readToken + " the night shift\n  write\t" + writeToken + "\n"))
 	for token, want := range map[string]Scope{readToken: Read, writeToken: Write, "": Nothing, "other-0123456789": Nothing} {
 		if got := tokens.Scope(token); got != want {
 			t.Errorf("%q is good for %s, want %s", token, got, want)
@@ -370,7 +363,7 @@ func TestPartsByPath(t *testing.T) {
 // TestPathsMeanOneThing: what a token has to be good for is found by the path, so nobody may
 // take another one out of it afterwards.
 func TestPathsMeanOneThing(t *testing.T) {
-	api := must(admin.New(admin.Config{Mesh: &admintest.Mesh{}}))
+	api := must.Do(admin.New(admin.Config{Mesh: &admintest.Mesh{}}))
 	base, _ := start(t, func(c *Config) {
 		withTokens(c)
 		c.Parts = []Part{Dashboard{page{}}, API{api}}
@@ -415,7 +408,7 @@ func TestRequestsOutliveTheStop(t *testing.T) {
 // TestRunThatIsToEndBeforeItBegan ends all the same. Which of the two comes first is up to the scheduler, so it is tried often.
 func TestRunThatIsToEndBeforeItBegan(t *testing.T) {
 	for range 200 {
-		s := must(New(Config{Listener: listen(), Logger: slog.New(slog.DiscardHandler)}))
+		s := must.Do(New(Config{Listener: listen(), Logger: slog.New(slog.DiscardHandler)}))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		done := make(chan error, 1)

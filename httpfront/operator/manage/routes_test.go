@@ -17,6 +17,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
@@ -126,7 +127,7 @@ func newBench(t *testing.T) *bench {
 	routes, schemas := Routes(b.mesh, func() time.Time { return begin })
 	others, more := Streams()
 	maps.Copy(schemas, more)
-	b.api = must(admin.New(admin.Config{Mesh: &admintest.Mesh{}, Routes: routes, Others: others, Schemas: schemas}))
+	b.api = must.Do(admin.New(admin.Config{Mesh: &admintest.Mesh{}, Routes: routes, Others: others, Schemas: schemas}))
 	b.room = b.wants("POST", "/api/v1/rooms", `{"name":"shop","host":"shop.example","total_active_users":5,"new_users_per_minute":5}`, 200)["id"].(string)
 	return b
 }
@@ -134,12 +135,12 @@ func newBench(t *testing.T) *bench {
 // wants returns what is answered, and fails where that has another code, or, with its fields by name, does not say all this.
 func (b *bench) wants(method, path, body string, code int, says ...string) (answer map[string]any) {
 	b.Helper()
-	u := must(url.Parse(path))
+	u := must.Do(url.Parse(path))
 	resp := b.api.Do(b.Context(), admin.Request{Method: method, Path: u.EscapedPath(), Query: u.Query(), ContentType: "application/json", Body: []byte(body)})
 	if err := json.Unmarshal(resp.Body, &answer); err != nil {
 		b.Fatalf("%s %s: %s: %v", method, path, resp.Body, err)
 	}
-	text := string(must(json.Marshal(answer)))
+	text := string(must.Do(json.Marshal(answer)))
 	for _, part := range append(says, "") {
 		if resp.Status != code || !strings.Contains(text, part) {
 			b.Errorf("%s %s %s: %d %s, want %d with %s", method, path, body, resp.Status, text, code, part)
@@ -148,18 +149,10 @@ func (b *bench) wants(method, path, body string, code int, says ...string) (answ
 	return answer
 }
 
-// must is for the steps of a test that are not what it is about.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // document returns the OpenAPI document that is served.
 func (b *bench) document() *openapi3.T {
 	b.Helper()
-	doc := must(openapi3.NewLoader().LoadFromData(b.api.Do(b.Context(), admin.Request{Method: "GET", Path: "/api/v1/openapi.json"}).Body))
+	doc := must.Do(openapi3.NewLoader().LoadFromData(b.api.Do(b.Context(), admin.Request{Method: "GET", Path: "/api/v1/openapi.json"}).Body))
 	if err := doc.Validate(b.Context()); err != nil {
 		b.Fatal(err)
 	}
@@ -169,7 +162,7 @@ func (b *bench) document() *openapi3.T {
 // wantValid fails where a value is not as documented once it is JSON.
 func (b *bench) wantValid(what string, schema *openapi3.SchemaRef, v any) {
 	b.Helper()
-	text := must(json.Marshal(v))
+	text := must.Do(json.Marshal(v))
 	var is any
 	err := json.Unmarshal(text, &is)
 	if err == nil {

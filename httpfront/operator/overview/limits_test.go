@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/node"
@@ -86,7 +87,7 @@ func TestKeysForgottenLately(t *testing.T) {
 		run(t, o)
 		lately := func(when string, want uint64) {
 			t.Helper()
-			told := must(DecodeReport(must(o.Answer()))).LimitMemory // as others hear it
+			told := must.Do(DecodeReport(must.Do(o.Answer()))).LimitMemory // as others hear it
 			own := o.Snapshot(time.Now()).Nodes[0].Limits
 			if told.Lately != want || own.ReplacedLately != want || own.Replaced != told.Replaced {
 				t.Errorf("%s it shows %+v and tells others %+v, want %d", when, own, told, want)

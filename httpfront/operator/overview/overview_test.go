@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/node"
@@ -317,11 +318,11 @@ func TestHowLongAReportMayBe(t *testing.T) {
 		}
 		r.Down = append(r.Down, down)
 	}
-	b := must(r.Encode())
+	b := must.Do(r.Encode())
 	if len(b) > transport.MaxCall {
 		t.Errorf("a report has %d bytes, and an answer %d at most", len(b), transport.MaxCall)
 	}
-	is(t, "it is read", must(DecodeReport(b)), r)
+	is(t, "it is read", must.Do(DecodeReport(b)), r)
 	for what, text := range map[string]string{
 		"objects":       `{"Rooms":[` + strings.Repeat("{},", maxObjects) + `{}]}`,
 		"text of more":  strings.Repeat(" ", maxReport) + "{}",
@@ -336,7 +337,7 @@ func TestHowLongAReportMayBe(t *testing.T) {
 // FuzzReport reads what other nodes may send.
 func FuzzReport(f *testing.F) {
 	s := newNode(1, "a", 60).Status()
-	f.Add(must(ReportOf(&s, "192.0.2.1:7946").Encode()))
+	f.Add(must.Do(ReportOf(&s, "192.0.2.1:7946").Encode()))
 	f.Add([]byte("\x00{}"))
 	f.Add([]byte("\x00null"))
 	f.Add(catalog.Pack(`{"Rooms":[` + strings.Repeat("{},", 1<<16) + `{}]}`))
@@ -358,20 +359,12 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		b = must(r.Encode())
+		b = must.Do(r.Encode())
 		if _, err := catalog.Unpack(b, maxReport); err != nil {
 			return // fields that were left out are written, and make it longer
 		}
-		is(t, "read again", must(DecodeReport(b)), r)
+		is(t, "read again", must.Do(DecodeReport(b)), r)
 	})
-}
-
-// must is for the steps of a test that are not what it is about.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // is fails where two values differ.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
 )
 
@@ -36,7 +37,7 @@ func verifier(change ...func(*Config)) *Verifier {
 	for _, c := range change {
 		c(&cfg)
 	}
-	return must(New(cfg))
+	return must.Do(New(cfg))
 }
 
 // verifierOf has no keys but those of nodes.
@@ -47,8 +48,8 @@ func verifierOf(nodes ...string) *Verifier {
 // sign signs claims as they are, with a type.
 func sign(alg jose.SignatureAlgorithm, k any, id, kind string, claims map[string]any) string {
 	options := (&jose.SignerOptions{}).WithType(jose.ContentType(kind))
-	signer := must(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, options))
-	return must(must(signer.Sign(must(json.Marshal(claims)))).CompactSerialize())
+	signer := must.Do(jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Key: k, KeyID: id}}, options))
+	return must.Do(must.Do(signer.Sign(must.Do(json.Marshal(claims)))).CompactSerialize())
 }
 
 // signed signs claims that are taken, but for what is changed.
@@ -150,7 +151,7 @@ func (s *keyServer) publish(keys ...proof.PrivateKey) {
 	for _, k := range keys {
 		public = append(public, k.Public())
 	}
-	s.keys.Store(new(must(proof.JWKS(public))))
+	s.keys.Store(new(must.Do(proof.JWKS(public))))
 }
 
 // clock is a time that a test moves.
@@ -324,12 +325,4 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q is taken", token)
 		}
 	})
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/integrations/middleware"
 )
 
@@ -22,16 +23,16 @@ func visit(t *testing.T, cfg middleware.Config, node http.HandlerFunc, site fast
 	n := httptest.NewServer(node)
 	defer n.Close()
 	cfg.Nodes, cfg.Logger = []string{n.URL}, slog.New(slog.DiscardHandler)
-	g := must(middleware.New(cfg))
+	g := must.Do(middleware.New(cfg))
 	ln := fasthttputil.NewInmemoryListener()
 	srv := &fasthttp.Server{Handler: Handler(g, site)}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
-	conn := must(ln.Dial())
-	must(io.WriteString(conn, request))
+	conn := must.Do(ln.Dial())
+	must.Do(io.WriteString(conn, request))
 	method, _, _ := strings.Cut(request, " ")
-	resp := must(http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method}))
-	body := must(io.ReadAll(resp.Body))
+	resp := must.Do(http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method}))
+	body := must.Do(io.ReadAll(resp.Body))
 	conn.Close()
 	ln.Close()
 	if err := <-ended; err != nil {
@@ -185,12 +186,4 @@ func TestOnlyWebSocketsAreUpgraded(t *testing.T) {
 			}
 		}, "GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: Upgrade\r\nClient-IP: 203.0.113.66\r\nX-A: b\r\n"+fields+"\r\n")
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
@@ -51,13 +52,13 @@ func meet(t *testing.T, zone string) *nodes {
 	}
 	if ca := os.Getenv("ROPELINE_SDK_CA"); ca != "" {
 		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(must(os.ReadFile(ca))) {
+		if !pool.AppendCertsFromPEM(must.Do(os.ReadFile(ca))) {
 			t.Fatalf("ROPELINE_SDK_CA: no certificates in %s", ca)
 		}
 		n.http = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
 	}
 	for one := range strings.SplitSeq(given, ",") {
-		n.urls = append(n.urls, must(url.Parse(strings.TrimSpace(one))))
+		n.urls = append(n.urls, must.Do(url.Parse(strings.TrimSpace(one))))
 	}
 	n.base = n.urls[0].String() + "/client/v4"
 	t.Cleanup(n.clean)
@@ -69,7 +70,7 @@ func (n *nodes) serve() string {
 	mesh := &admintest.Mesh{States: func(crdt.RoomID) (admin.RoomState, bool) {
 		return admin.RoomState{Status: "queueing", Waiting: 90, Active: 200, Wait: 61 * time.Second}, true
 	}}
-	n.api = must(admin.New(admin.Config{Mesh: mesh}))
+	n.api = must.Do(admin.New(admin.Config{Mesh: mesh}))
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || r.Header.Get("Authorization") != "Bearer "+n.token {
@@ -137,11 +138,11 @@ func (n *nodes) ids(u *url.URL) (ids []string) {
 
 // plain sends a request about the rooms of the zone without an SDK, and returns what is answered.
 func (n *nodes) plain(method string, u *url.URL, path string) string {
-	r := must(http.NewRequest(method, u.String()+"/client/v4/zones/"+n.zone+"/waiting_rooms"+path, nil))
+	r := must.Do(http.NewRequest(method, u.String()+"/client/v4/zones/"+n.zone+"/waiting_rooms"+path, nil))
 	r.Header.Set("Authorization", "Bearer "+n.token)
-	resp := must(n.http.RoundTrip(r))
+	resp := must.Do(n.http.RoundTrip(r))
 	defer resp.Body.Close()
-	return string(must(io.ReadAll(resp.Body)))
+	return string(must.Do(io.ReadAll(resp.Body)))
 }
 
 // clean deletes the rooms of the test, for real nodes to be as they were.
@@ -152,14 +153,6 @@ func (n *nodes) clean() {
 	if left := n.ids(n.urls[0]); len(left) > 0 {
 		n.Errorf("rooms of the test are left in the zone %s: %v", n.zone, left)
 	}
-}
-
-// must is for calls that have to go well.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 // want fails where two values differ.
@@ -177,7 +170,7 @@ type fields map[string]any
 func shows(t *testing.T, what string, answer any, want fields) {
 	t.Helper()
 	var got fields
-	if err := json.Unmarshal(must(json.Marshal(answer)), &got); err != nil {
+	if err := json.Unmarshal(must.Do(json.Marshal(answer)), &got); err != nil {
 		t.Fatal(err)
 	}
 	for name, v := range want {
@@ -189,7 +182,7 @@ func shows(t *testing.T, what string, answer any, want fields) {
 
 // hosts returns the hosts that rules are about, of a list of them or a page.
 func hosts(answer any) (names string) {
-	for _, part := range strings.Split(string(must(json.Marshal(answer))), `http.host eq \"`)[1:] {
+	for _, part := range strings.Split(string(must.Do(json.Marshal(answer))), `http.host eq \"`)[1:] {
 		names += part[:strings.IndexByte(part, '\\')]
 	}
 	return names

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	cloudflare "github.com/cloudflare/cloudflare-go"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 type v0 struct {
@@ -18,14 +20,14 @@ type v0 struct {
 
 func newV0(t *testing.T) *v0 {
 	n := meet(t, "v0")
-	api := must(cloudflare.NewWithAPIToken(n.token, cloudflare.BaseURL(n.base), cloudflare.HTTPClient(n.client()),
+	api := must.Do(cloudflare.NewWithAPIToken(n.token, cloudflare.BaseURL(n.base), cloudflare.HTTPClient(n.client()),
 		cloudflare.UsingRateLimit(1000), cloudflare.UsingRetryPolicy(0, 0, 0)))
 	return &v0{n, api, cloudflare.ZoneIdentifier(n.zone)}
 }
 
 // made makes a room.
 func (v *v0) made(name string) cloudflare.WaitingRoom {
-	return *must(v.api.CreateWaitingRoom(v.Context(), v.zone.Identifier, cloudflare.WaitingRoom{
+	return *must.Do(v.api.CreateWaitingRoom(v.Context(), v.zone.Identifier, cloudflare.WaitingRoom{
 		Name: name, Host: name + "." + v.zone.Identifier + ".example", Path: "/shop", TotalActiveUsers: 20, NewUsersPerMinute: 10, SessionDuration: 7,
 	}))
 }
@@ -45,8 +47,8 @@ func (v *v0) rooms() {
 	made := v.made("tickets")
 	shows(t, "made", made, fields{"queueing_status_code": 200, "session_duration": 7, "queueing_method": "fifo"})
 	v.made("shop")
-	want(t, "listed", len(must(v.api.ListWaitingRooms(ctx, zone))), 2)
-	got := must(v.api.WaitingRoom(ctx, zone, made.ID))
+	want(t, "listed", len(must.Do(v.api.ListWaitingRooms(ctx, zone))), 2)
+	got := must.Do(v.api.WaitingRoom(ctx, zone, made.ID))
 	want(t, "read", got.Name, "tickets")
 	want(t, "read", got.CreatedOn.Equal(made.CreatedOn), true)
 
@@ -60,19 +62,19 @@ func (v *v0) rooms() {
 		func() (cloudflare.WaitingRoom, error) { return v.api.WaitingRoom(ctx, zone, made.ID) },
 		func() (cloudflare.WaitingRoom, error) { return v.api.ChangeWaitingRoom(ctx, zone, made.ID, got) },
 	} {
-		now := must(change())
+		now := must.Do(change())
 		shows(t, "changed", now, v.changed())
 		shows(t, "changed", now, fields{"total_active_users": 30})
 		want(t, "changed", *now.CookieAttributes, cloudflare.WaitingRoomCookieAttributes{Samesite: "lax", Secure: "always"})
 	}
-	status := must(v.api.WaitingRoomStatus(ctx, zone, made.ID))
+	status := must.Do(v.api.WaitingRoomStatus(ctx, zone, made.ID))
 	if !strings.Contains(" not_queueing queueing event_prequeueing suspended ", " "+status.Status+" ") {
 		t.Errorf("the status is %q", status.Status)
 	}
 	if v.nodes.api != nil {
 		want(t, "status", status, cloudflare.WaitingRoomStatus{Status: "queueing", EstimatedQueuedUsers: 90, EstimatedTotalActiveUsers: 200, MaxEstimatedTimeMinutes: 2})
 	}
-	preview := must(v.api.WaitingRoomPagePreview(ctx, zone, "<p>{{waitTime}}"))
+	preview := must.Do(v.api.WaitingRoomPagePreview(ctx, zone, "<p>{{waitTime}}"))
 	if !strings.HasPrefix(preview.PreviewURL, "http") {
 		t.Errorf("the preview is at %q", preview.PreviewURL)
 	}
@@ -87,27 +89,27 @@ func (v *v0) events() {
 	t, ctx, zone := v.T, v.Context(), v.zone.Identifier
 	room := v.made("events").ID
 	prequeue := begin.Add(-time.Hour)
-	made := must(v.api.CreateWaitingRoomEvent(ctx, zone, room, cloudflare.WaitingRoomEvent{
+	made := must.Do(v.api.CreateWaitingRoomEvent(ctx, zone, room, cloudflare.WaitingRoomEvent{
 		Name: "sale", EventStartTime: begin, EventEndTime: begin.Add(time.Hour), PrequeueStartTime: &prequeue, ShuffleAtEventStart: true, TotalActiveUsers: 5, NewUsersPerMinute: 4,
 	}))
-	want(t, "listed", len(must(v.api.ListWaitingRoomEvents(ctx, zone, room))), 1)
-	got := must(v.api.WaitingRoomEvent(ctx, zone, room, made.ID))
+	want(t, "listed", len(must.Do(v.api.ListWaitingRoomEvents(ctx, zone, room))), 1)
+	got := must.Do(v.api.WaitingRoomEvent(ctx, zone, room, made.ID))
 	want(t, "read", got.PrequeueStartTime.Equal(prequeue), true)
 	want(t, "read", got.SessionDuration, 0)
-	details := must(v.api.WaitingRoomEventPreview(ctx, zone, room, made.ID))
+	details := must.Do(v.api.WaitingRoomEventPreview(ctx, zone, room, made.ID))
 	shows(t, "details", details, fields{"session_duration": 7, "queueing_method": "fifo", "total_active_users": 5})
 	for i, change := range []func(context.Context, string, string, cloudflare.WaitingRoomEvent) (cloudflare.WaitingRoomEvent, error){
 		v.api.UpdateWaitingRoomEvent, v.api.ChangeWaitingRoomEvent,
 	} {
 		got.SessionDuration, got.QueueingMethod, got.Suspended = 3+i, "random", true
-		shows(t, "changed", must(change(ctx, zone, room, got)), fields{"session_duration": 3 + i, "queueing_method": "random"})
-		want(t, "changed", must(v.api.WaitingRoomEvent(ctx, zone, room, made.ID)).SessionDuration, 3+i)
+		shows(t, "changed", must.Do(change(ctx, zone, room, got)), fields{"session_duration": 3 + i, "queueing_method": "random"})
+		want(t, "changed", must.Do(v.api.WaitingRoomEvent(ctx, zone, room, made.ID)).SessionDuration, 3+i)
 	}
-	if at := must(v.api.WaitingRoom(ctx, zone, room)).NextEventStartTime; at != nil {
+	if at := must.Do(v.api.WaitingRoom(ctx, zone, room)).NextEventStartTime; at != nil {
 		t.Errorf("the only event is suspended, and the next is at %v", at)
 	}
 	want(t, "deleted", v.api.DeleteWaitingRoomEvent(ctx, zone, room, made.ID), nil)
-	want(t, "deleted", len(must(v.api.ListWaitingRoomEvents(ctx, zone, room))), 0)
+	want(t, "deleted", len(must.Do(v.api.ListWaitingRoomEvents(ctx, zone, room))), 0)
 }
 
 func (v *v0) rules() {
@@ -116,27 +118,27 @@ func (v *v0) rules() {
 	rule := func(host string) cloudflare.WaitingRoomRule {
 		return cloudflare.WaitingRoomRule{Action: "bypass_waiting_room", Expression: `http.host eq "` + host + `"`, Enabled: cloudflare.BoolPtr(true)}
 	}
-	all := must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: []cloudflare.WaitingRoomRule{rule("a"), rule("b")}}))
+	all := must.Do(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: []cloudflare.WaitingRoomRule{rule("a"), rule("b")}}))
 	want(t, "replaced", hosts(all), "ab")
-	all = must(v.api.CreateWaitingRoomRule(ctx, v.zone, cloudflare.CreateWaitingRoomRuleParams{WaitingRoomID: room, Rule: rule("c")}))
+	all = must.Do(v.api.CreateWaitingRoomRule(ctx, v.zone, cloudflare.CreateWaitingRoomRuleParams{WaitingRoomID: room, Rule: rule("c")}))
 	want(t, "added", hosts(all), "abc")
 	changed := all[1]
 	changed.Description, changed.Enabled = "why", cloudflare.BoolPtr(false)
-	all = must(v.api.UpdateWaitingRoomRule(ctx, v.zone, cloudflare.UpdateWaitingRoomRuleParams{WaitingRoomID: room, Rule: changed}))
+	all = must.Do(v.api.UpdateWaitingRoomRule(ctx, v.zone, cloudflare.UpdateWaitingRoomRuleParams{WaitingRoomID: room, Rule: changed}))
 	shows(t, "changed", all[1], fields{"description": "why", "enabled": false, "version": "2"})
-	all = must(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: all}))
+	all = must.Do(v.api.ReplaceWaitingRoomRules(ctx, v.zone, cloudflare.ReplaceWaitingRoomRuleParams{WaitingRoomID: room, Rules: all}))
 	want(t, "sent back", all[1].Version, "2")
-	all = must(v.api.DeleteWaitingRoomRule(ctx, v.zone, cloudflare.DeleteWaitingRoomRuleParams{WaitingRoomID: room, RuleID: all[0].ID}))
+	all = must.Do(v.api.DeleteWaitingRoomRule(ctx, v.zone, cloudflare.DeleteWaitingRoomRuleParams{WaitingRoomID: room, RuleID: all[0].ID}))
 	want(t, "deleted", hosts(all), "bc")
-	want(t, "read", hosts(must(v.api.ListWaitingRoomRules(ctx, v.zone, cloudflare.ListWaitingRoomRuleParams{WaitingRoomID: room}))), "bc")
+	want(t, "read", hosts(must.Do(v.api.ListWaitingRoomRules(ctx, v.zone, cloudflare.ListWaitingRoomRuleParams{WaitingRoomID: room}))), "bc")
 }
 
 func (v *v0) settings() {
 	t, ctx := v.T, v.Context()
-	want(t, "settings", must(v.api.GetWaitingRoomSettings(ctx, v.zone)).SearchEngineCrawlerBypass, false)
-	want(t, "patched", must(v.api.PatchWaitingRoomSettings(ctx, v.zone, cloudflare.PatchWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(true)})).SearchEngineCrawlerBypass, true)
-	want(t, "read", must(v.api.GetWaitingRoomSettings(ctx, v.zone)).SearchEngineCrawlerBypass, true)
-	want(t, "replaced", must(v.api.UpdateWaitingRoomSettings(ctx, v.zone, cloudflare.UpdateWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(false)})).SearchEngineCrawlerBypass, false)
+	want(t, "settings", must.Do(v.api.GetWaitingRoomSettings(ctx, v.zone)).SearchEngineCrawlerBypass, false)
+	want(t, "patched", must.Do(v.api.PatchWaitingRoomSettings(ctx, v.zone, cloudflare.PatchWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(true)})).SearchEngineCrawlerBypass, true)
+	want(t, "read", must.Do(v.api.GetWaitingRoomSettings(ctx, v.zone)).SearchEngineCrawlerBypass, true)
+	want(t, "replaced", must.Do(v.api.UpdateWaitingRoomSettings(ctx, v.zone, cloudflare.UpdateWaitingRoomSettingsParams{SearchEngineCrawlerBypass: cloudflare.BoolPtr(false)})).SearchEngineCrawlerBypass, false)
 }
 
 // refusals come to whoever asks through the SDK as well.

@@ -14,6 +14,8 @@ import (
 	"github.com/cloudflare/cloudflare-go/v7"
 	"github.com/cloudflare/cloudflare-go/v7/option"
 	rooms "github.com/cloudflare/cloudflare-go/v7/waiting_rooms"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 type v7 struct {
@@ -37,7 +39,7 @@ func (v *v7) query(name string) rooms.QueryParam {
 }
 
 func (v *v7) made(name string) *rooms.WaitingRoom {
-	return must(v.api.WaitingRooms.New(v.ctx, rooms.WaitingRoomNewParams{ZoneID: cloudflare.F(v.zone), Query: v.query(name)}))
+	return must.Do(v.api.WaitingRooms.New(v.ctx, rooms.WaitingRoomNewParams{ZoneID: cloudflare.F(v.zone), Query: v.query(name)}))
 }
 
 func TestV7(t *testing.T) {
@@ -55,7 +57,7 @@ func (v *v7) rooms() {
 	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms
 	made := v.made("tickets")
 	shows(t, "made", made, fields{"queueing_status_code": 200, "session_duration": 7, "path": "/"})
-	got := must(all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone}))
+	got := must.Do(all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone}))
 	want(t, "read", got.Name, "tickets")
 	want(t, "read", got.CreatedOn.Equal(made.CreatedOn), true)
 
@@ -80,21 +82,21 @@ func (v *v7) rooms() {
 		},
 		get,
 	} {
-		now, step := must(change()), fmt.Sprint("changed, step ", i)
+		now, step := must.Do(change()), fmt.Sprint("changed, step ", i)
 		shows(t, step, now, v.changed())
 		shows(t, step, now, fields{"queue_all": true})
 		want(t, step, now.CookieAttributes.Samesite, rooms.CookieAttributesSamesiteLax)
 	}
-	status := must(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: zone}))
+	status := must.Do(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: zone}))
 	want(t, "the status is known", status.Status.IsKnown(), true)
 	if v.nodes.api != nil {
 		shows(t, "the status", status, fields{"estimated_queued_users": 90, "max_estimated_time_minutes": 2})
 	}
-	preview := must(all.Page.Preview(ctx, rooms.PagePreviewParams{ZoneID: zone, CustomHTML: cloudflare.F("<p>{{waitTime}}")}))
+	preview := must.Do(all.Page.Preview(ctx, rooms.PagePreviewParams{ZoneID: zone, CustomHTML: cloudflare.F("<p>{{waitTime}}")}))
 	if !strings.HasPrefix(preview.PreviewURL, "http") {
 		t.Errorf("the preview is at %q", preview.PreviewURL)
 	}
-	want(t, "deleted", must(all.Delete(ctx, made.ID, rooms.WaitingRoomDeleteParams{ZoneID: zone})).ID, made.ID)
+	want(t, "deleted", must.Do(all.Delete(ctx, made.ID, rooms.WaitingRoomDeleteParams{ZoneID: zone})).ID, made.ID)
 	_, err := get()
 	if gone, ok := errors.AsType[*cloudflare.Error](err); !ok || gone.StatusCode != 404 {
 		t.Errorf("the room is deleted, and asked for it says %v", err)
@@ -107,7 +109,7 @@ func (v *v7) pages() {
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		v.made(name)
 	}
-	one := must(v.api.WaitingRooms.List(v.ctx, rooms.WaitingRoomListParams{ZoneID: zone, PerPage: cloudflare.F(5.0)}))
+	one := must.Do(v.api.WaitingRooms.List(v.ctx, rooms.WaitingRoomListParams{ZoneID: zone, PerPage: cloudflare.F(5.0)}))
 	want(t, "on a page", len(one.Result), 5)
 	want(t, "result_info", int(one.ResultInfo.PerPage), 5)
 	var names []string // some may have been made within one millisecond, so that their order is no matter
@@ -135,26 +137,26 @@ func (v *v7) events() {
 		Name: cloudflare.F("sale"), EventStartTime: cloudflare.F(at(0)), EventEndTime: cloudflare.F(at(time.Hour)), PrequeueStartTime: cloudflare.F(at(-time.Hour)), ShuffleAtEventStart: cloudflare.F(true),
 		TotalActiveUsers: cloudflare.F(int64(5)), NewUsersPerMinute: cloudflare.F(int64(4)),
 	}
-	made := must(all.New(ctx, room, rooms.EventNewParams{ZoneID: zone, EventQuery: query}))
+	made := must.Do(all.New(ctx, room, rooms.EventNewParams{ZoneID: zone, EventQuery: query}))
 	want(t, "made", made.PrequeueStartTime, begin.Add(-time.Hour).Format(time.RFC3339))
 	want(t, "made", made.JSON.SessionDuration.IsNull(), true)
-	want(t, "listed", len(must(all.List(ctx, room, rooms.EventListParams{ZoneID: zone})).Result), 1)
-	details := must(all.Details.Get(ctx, room, made.ID, rooms.EventDetailGetParams{ZoneID: zone}))
+	want(t, "listed", len(must.Do(all.List(ctx, room, rooms.EventListParams{ZoneID: zone})).Result), 1)
+	details := must.Do(all.Details.Get(ctx, room, made.ID, rooms.EventDetailGetParams{ZoneID: zone}))
 	shows(t, "details", details, fields{"session_duration": 7, "queueing_method": "fifo", "total_active_users": 5})
 
 	query.SessionDuration, query.QueueingMethod = cloudflare.F(int64(3)), cloudflare.F("random")
 	query.TotalActiveUsers, query.NewUsersPerMinute = cloudflare.Null[int64](), cloudflare.Null[int64]()
-	now := must(all.Update(ctx, room, made.ID, rooms.EventUpdateParams{ZoneID: zone, EventQuery: query}))
+	now := must.Do(all.Update(ctx, room, made.ID, rooms.EventUpdateParams{ZoneID: zone, EventQuery: query}))
 	want(t, "replaced", now.SessionDuration, 3)
 	want(t, "replaced", now.JSON.TotalActiveUsers.IsNull(), true)
-	now = must(all.Edit(ctx, room, made.ID, rooms.EventEditParams{ZoneID: zone, EventQuery: rooms.EventQueryParam{
+	now = must.Do(all.Edit(ctx, room, made.ID, rooms.EventEditParams{ZoneID: zone, EventQuery: rooms.EventQueryParam{
 		Name: cloudflare.F("autumn"), EventStartTime: cloudflare.F(at(0)), EventEndTime: cloudflare.F(at(2 * time.Hour)), QueueingMethod: cloudflare.Null[string](),
 	}}))
 	want(t, "changed", now.Name, "autumn")
-	now = must(all.Get(ctx, room, made.ID, rooms.EventGetParams{ZoneID: zone}))
+	now = must.Do(all.Get(ctx, room, made.ID, rooms.EventGetParams{ZoneID: zone}))
 	want(t, "read", now.SessionDuration, 3)
 	want(t, "read", now.JSON.QueueingMethod.IsNull(), true)
-	want(t, "deleted", must(all.Delete(ctx, room, made.ID, rooms.EventDeleteParams{ZoneID: zone})).ID, made.ID)
+	want(t, "deleted", must.Do(all.Delete(ctx, room, made.ID, rooms.EventDeleteParams{ZoneID: zone})).ID, made.ID)
 }
 
 func (v *v7) rules() {
@@ -165,8 +167,8 @@ func (v *v7) rules() {
 	for _, name := range []string{"a", "b"} {
 		two = append(two, rooms.RuleUpdateParamsRule{Action: cloudflare.F(rooms.RuleUpdateParamsRulesActionBypassWaitingRoom), Expression: cloudflare.F(host(name))})
 	}
-	want(t, "replaced", hosts(must(all.Update(ctx, room, rooms.RuleUpdateParams{ZoneID: zone, Rules: two})).Result), "ab")
-	got := must(all.New(ctx, room, rooms.RuleNewParams{ZoneID: zone, Rules: rooms.RuleNewParamsRules{
+	want(t, "replaced", hosts(must.Do(all.Update(ctx, room, rooms.RuleUpdateParams{ZoneID: zone, Rules: two})).Result), "ab")
+	got := must.Do(all.New(ctx, room, rooms.RuleNewParams{ZoneID: zone, Rules: rooms.RuleNewParamsRules{
 		Action: cloudflare.F(rooms.RuleNewParamsRulesActionBypassWaitingRoom), Expression: cloudflare.F(host("c")), Description: cloudflare.F("why"),
 	}})).Result
 	want(t, "added", hosts(got), "abc")
@@ -179,23 +181,23 @@ func (v *v7) rules() {
 		{rooms.RuleEditParamsPositionBefore{Before: cloudflare.F(got[1].ID)}, "aCb"},
 		{rooms.RuleEditParamsPositionAfter{After: cloudflare.F("")}, "abC"},
 	} {
-		moved := must(all.Edit(ctx, room, got[2].ID, rooms.RuleEditParams{
+		moved := must.Do(all.Edit(ctx, room, got[2].ID, rooms.RuleEditParams{
 			ZoneID: zone, Action: cloudflare.F(rooms.RuleEditParamsActionBypassWaitingRoom), Expression: cloudflare.F(host("C")), Enabled: cloudflare.F(false), Position: cloudflare.F(step.position),
 		})).Result
 		want(t, "moved", hosts(moved), step.want)
 	}
-	want(t, "deleted", hosts(must(all.Delete(ctx, room, got[0].ID, rooms.RuleDeleteParams{ZoneID: zone})).Result), "bC")
-	read := must(all.Get(ctx, room, rooms.RuleGetParams{ZoneID: zone})).Result
+	want(t, "deleted", hosts(must.Do(all.Delete(ctx, room, got[0].ID, rooms.RuleDeleteParams{ZoneID: zone})).Result), "bC")
+	read := must.Do(all.Get(ctx, room, rooms.RuleGetParams{ZoneID: zone})).Result
 	want(t, "read", hosts(read), "bC")
 	shows(t, "read", read[1], fields{"enabled": false, "version": "2"})
 }
 
 func (v *v7) settings() {
 	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms.Settings
-	want(t, "settings", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: zone})).SearchEngineCrawlerBypass, false)
-	want(t, "changed", must(all.Edit(ctx, rooms.SettingEditParams{ZoneID: zone, SearchEngineCrawlerBypass: cloudflare.F(true)})).SearchEngineCrawlerBypass, true)
-	want(t, "read", must(all.Get(ctx, rooms.SettingGetParams{ZoneID: zone})).SearchEngineCrawlerBypass, true)
-	want(t, "replaced", must(all.Update(ctx, rooms.SettingUpdateParams{ZoneID: zone, SearchEngineCrawlerBypass: cloudflare.F(false)})).SearchEngineCrawlerBypass, false)
+	want(t, "settings", must.Do(all.Get(ctx, rooms.SettingGetParams{ZoneID: zone})).SearchEngineCrawlerBypass, false)
+	want(t, "changed", must.Do(all.Edit(ctx, rooms.SettingEditParams{ZoneID: zone, SearchEngineCrawlerBypass: cloudflare.F(true)})).SearchEngineCrawlerBypass, true)
+	want(t, "read", must.Do(all.Get(ctx, rooms.SettingGetParams{ZoneID: zone})).SearchEngineCrawlerBypass, true)
+	want(t, "replaced", must.Do(all.Update(ctx, rooms.SettingUpdateParams{ZoneID: zone, SearchEngineCrawlerBypass: cloudflare.F(false)})).SearchEngineCrawlerBypass, false)
 }
 
 // refusals come to whoever asks through the SDK as well.
