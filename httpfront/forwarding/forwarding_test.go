@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 func TestIs(t *testing.T) {
@@ -44,10 +46,7 @@ func TestNamesAreInOrder(t *testing.T) {
 
 // TestTheDocsAndTheExamplesHaveThem: there is one list.
 func TestTheDocsAndTheExamplesHaveThem(t *testing.T) {
-	text, err := os.ReadFile("../../docs/security.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Do(os.ReadFile("../../docs/security.md"))
 	_, section, _ := strings.Cut(string(text), "## Fields that visitors may not set\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	for _, name := range Names() {
@@ -65,10 +64,7 @@ func TestTheDocsAndTheExamplesHaveThem(t *testing.T) {
 		"haproxy.cfg": nil, "Caddyfile": {"x-forwarded-"}, "traefik.yml": {"x-real-ip", "x-forwarded-"},
 	}
 	for example, leaves := range own {
-		text, err := os.ReadFile(filepath.Join("../../docs/examples", example))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Do(os.ReadFile(filepath.Join("../../docs/examples", example)))
 		has := strings.ReplaceAll(strings.ToLower(string(text)), "[-_]", "-")
 		for _, name := range Names() {
 			if name != "ropeline-" && !slices.Contains(leaves, name) && !strings.Contains(has, name) {

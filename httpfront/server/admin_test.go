@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/operator/adminserver"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 )
@@ -43,7 +44,7 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	const first, variable, second = "first-0123456789", "variable-0123456789", "second-0123456789"
 	noError(t, os.WriteFile(file, []byte("read "+first+"\n"), 0o600))
-	o := must(newOperators(&Admin{TokenFile: file, Token: variable}, must(net.Listen("tcp", "127.0.0.1:0")), 0, struct{ dashboard.Source }{},
+	o := must.Do(newOperators(&Admin{TokenFile: file, Token: variable}, must.Do(net.Listen("tcp", "127.0.0.1:0")), 0, struct{ dashboard.Source }{},
 		http.NotFoundHandler(), nil, nil, slog.New(slog.DiscardHandler)))
 	for _, step := range []struct {
 		file string

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 )
@@ -14,7 +15,7 @@ import (
 // originsOf returns so many.
 func originsOf(n int) (o httpfront.Origins) {
 	for i := range n {
-		o.Servers = append(o.Servers, must(upstream.ParseOrigin("http://192.0.2.1:"+string(rune('1'+i)))))
+		o.Servers = append(o.Servers, must.Do(upstream.ParseOrigin("http://192.0.2.1:"+string(rune('1'+i)))))
 	}
 	return o
 }
@@ -50,7 +51,7 @@ func TestBoundsOfConnections(t *testing.T) {
 		{"verdicts alone", Config{VerdictListen: ":1", Proxy: to(none)}, 1024, Bounds{Verdicts: 854, Admin: 122}},
 		{"verdicts alone, all", Config{VerdictListen: ":1"}, 1 << 20, Bounds{Verdicts: 8192, Admin: 1024}},
 	} {
-		got, err := must(c.cfg.Bounds()).Within(c.limit)
+		got, err := must.Do(c.cfg.Bounds()).Within(c.limit)
 		if err == nil && got.Descriptors() > c.limit {
 			t.Errorf("%s: %d descriptors of %d", c.what, got.Descriptors(), c.limit)
 		}
@@ -64,7 +65,7 @@ func TestBoundsOfConnections(t *testing.T) {
 // TestBoundsAreNeverMoreThanTheLimit: with any, and those of fewer descriptors are never higher.
 func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
 	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: to(originsOf(3))}
-	wanted := must(c.Bounds())
+	wanted := must.Do(c.Bounds())
 	var before Bounds
 	for limit := 0; limit < wanted.Descriptors()+100; limit += 1 + limit/50 {
 		b, err := wanted.Within(limit)

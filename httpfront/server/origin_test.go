@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 )
 
@@ -71,7 +72,7 @@ type visitor struct {
 
 func (v *visitor) ask() (code int, waits bool) {
 	v.t.Helper()
-	req := must(http.NewRequest(http.MethodGet, "http://"+v.at+"/", nil))
+	req := must.Do(http.NewRequest(http.MethodGet, "http://"+v.at+"/", nil))
 	if v.cookie != "" {
 		req.Header.Set("Cookie", v.cookie)
 	}
@@ -204,11 +205,11 @@ func startPrometheus(t *testing.T, scrapes string) prometheus {
 	if err != nil {
 		t.Skip("Debian's package prometheus is not there: ", err)
 	}
-	interval := regexp.MustCompile(`scrape_interval: \w+`).Find(must(os.ReadFile("../../docs/metrics.md")))
+	interval := regexp.MustCompile(`scrape_interval: \w+`).Find(must.Do(os.ReadFile("../../docs/metrics.md")))
 	if interval == nil {
 		t.Fatal("docs/metrics.md does not say how often to scrape")
 	}
-	rules, dir := must(filepath.Abs("../../deploy/alerts/ropeline.rules.yaml")), t.TempDir()
+	rules, dir := must.Do(filepath.Abs("../../deploy/alerts/ropeline.rules.yaml")), t.TempDir()
 	cfg := fmt.Sprintf("rule_files: [%q]\nscrape_configs:\n  - job_name: ropeline\n    %s\n    static_configs: [{targets: [%q]}]\n", rules, interval, scrapes)
 	noError(t, os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(cfg), 0o600))
 	free := listen()
@@ -272,7 +273,7 @@ func crowd(t *testing.T, at, cookie string, every time.Duration) {
 			case <-tick:
 			}
 			all.Go(func() {
-				req := must(http.NewRequest(http.MethodGet, "http://"+at+"/", nil))
+				req := must.Do(http.NewRequest(http.MethodGet, "http://"+at+"/", nil))
 				req.Header.Set("Cookie", cookie)
 				if resp, err := transport.RoundTrip(req); err == nil {
 					resp.Body.Close()

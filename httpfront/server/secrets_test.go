@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/gate/proof"
@@ -59,7 +60,7 @@ func (m *rotating) give(i int, file string) {
 func (m *rotating) start(i int) {
 	m.t.Helper()
 	n := m.nodes[i]
-	s := must(openSecrets(filepath.Join(n.dir, "given.key"), n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler)))
+	s := must.Do(openSecrets(filepath.Join(n.dir, "given.key"), n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler)))
 	n.secrets = s
 	noError(m.t, s.follow(func(order []transport.Secret) (err error) {
 		n.jwks = proofKeys(order)
@@ -251,7 +252,7 @@ func TestPassesMoveToTheKeyThatIsUsed(t *testing.T) {
 	old := transport.NewSecret()
 	next := old.Next()
 	p := node.Pass{Visitor: node.VisitorID{1}, Room: crdt.RoomID{2}}
-	before, after := must(passKeys([]transport.Secret{old, next}, 0)), must(passKeys([]transport.Secret{next, old}, 1)) // announced, and used
+	before, after := must.Do(passKeys([]transport.Secret{old, next}, 0)), must.Do(passKeys([]transport.Secret{next, old}, 1)) // announced, and used
 	for _, c := range []struct {
 		by, at *pass.Keyring
 		stays  bool
@@ -266,7 +267,7 @@ func TestPassesMoveToTheKeyThatIsUsed(t *testing.T) {
 func TestAnOwnSecretStays(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "secret.key")
-	open := func() *secrets { return must(openSecrets("", dir, time.Now, slog.New(slog.DiscardHandler))) }
+	open := func() *secrets { return must.Do(openSecrets("", dir, time.Now, slog.New(slog.DiscardHandler))) }
 	noError(t, os.WriteFile(path, nil, 0o600))
 	s := open()
 	uses := s.rotation.Uses()

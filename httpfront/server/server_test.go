@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront"
 	"github.com/ropeline/ropeline/httpfront/upstream"
 	"github.com/ropeline/ropeline/node"
@@ -25,14 +26,6 @@ import (
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
-
-// must is for the steps of a test that are not what it is about.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
-}
 
 func noError(t *testing.T, err error) {
 	t.Helper()
@@ -51,7 +44,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func listen() net.Listener { return must(net.Listen("tcp", "127.0.0.1:0")) }
+func listen() net.Listener { return must.Do(net.Listen("tcp", "127.0.0.1:0")) }
 
 // says is a site that has one word.
 type says string
@@ -68,7 +61,7 @@ func example(t *testing.T, site http.Handler, most int) Config {
 	srv := httptest.NewServer(site)
 	t.Cleanup(srv.Close)
 	return Config{
-		DataDir: t.TempDir(), Proxy: to(httpfront.Origins{Servers: []upstream.Origin{must(upstream.ParseOrigin(srv.URL))}}),
+		DataDir: t.TempDir(), Proxy: to(httpfront.Origins{Servers: []upstream.Origin{must.Do(upstream.ParseOrigin(srv.URL))}}),
 		Rooms:  []room.Settings{{Name: "shop", TotalActiveUsers: most, NewUsersPerMinute: most}},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
@@ -78,8 +71,7 @@ func example(t *testing.T, site http.Handler, most int) Config {
 // Run did.
 func start(t *testing.T, cfg Config) (s *Server, stop func() error) {
 	t.Helper()
-	s, err := New(cfg)
-	noError(t, err)
+	s = must.Do(New(cfg))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -112,7 +104,7 @@ func visit(t *testing.T, address string) (text string, waits bool) {
 	resp, err := client.Get("http://" + address)
 	noError(t, err)
 	defer resp.Body.Close()
-	return string(must(io.ReadAll(resp.Body))), resp.Header.Get("Ropeline-State") == "waiting"
+	return string(must.Do(io.ReadAll(resp.Body))), resp.Header.Get("Ropeline-State") == "waiting"
 }
 
 // TestTwoServersInOneProcess: each has a site, a limit, counts and a log of its own, and one that
@@ -231,9 +223,7 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 			if e, ok := errors.AsType[*SettingError](err); ok != (c.is != "") || ok && e.Setting != c.is {
 				t.Errorf("%v is about the setting %+v, want %q", err, e, c.is)
 			}
-			s, err := New(good) // in the same directory, once it is right
-			noError(t, err)
-			noError(t, s.Close())
+			noError(t, must.Do(New(good)).Close()) // in the same directory, once it is right
 		})
 	}
 }
@@ -243,7 +233,7 @@ func TestAServerThatNeverRan(t *testing.T) {
 	t.Parallel()
 	cfg := example(t, says("the site"), 1)
 	for range 2 {
-		s := must(New(cfg))
+		s := must.Do(New(cfg))
 		cfg.Listen, cfg.Admin.Listen = s.Addresses().Visitors, s.Addresses().Admin // the next takes them over
 		if _, err := New(cfg); !errors.Is(err, node.ErrInUse) {
 			t.Errorf("two servers have one directory: %v", err)
@@ -331,7 +321,7 @@ func TestAnswersAboutThePast(t *testing.T) {
 
 // TestOutcomesAreTheirs: each outcome of a request has a word, by which the metrics count it and their page explains it.
 func TestOutcomesAreTheirs(t *testing.T) {
-	page := string(must(os.ReadFile("../../docs/metrics.md")))
+	page := string(must.Do(os.ReadFile("../../docs/metrics.md")))
 	all := httpfront.Outcomes()
 	for o, word := range all {
 		if is := httpfront.Outcome(o).String(); is != word || !strings.Contains(page, "`"+word+"`") {

@@ -28,16 +28,14 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	synctest.Test(t, func(t *testing.T) {
 		l := must.Do(New(path, slog.New(slog.NewTextHandler(&messages, nil))))
 		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() {
-			if err := l.Run(ctx); err != nil {
+		ended := make(chan error, 1)
+		go func() { ended <- l.Run(ctx) }()
+		stop := sync.OnceFunc(func() {
+			cancel()
+			if err := <-ended; err != nil {
 				t.Error(err)
 			}
 		})
-		stop := func() {
-			cancel()
-			wg.Wait()
-		}
 		f(l, path, stop)
 		stop()
 	})

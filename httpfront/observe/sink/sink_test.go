@@ -12,7 +12,6 @@ import (
 
 // reader is the other end of a log: it may stop reading, and go away.
 type reader struct {
-	mu     sync.Mutex // held while it does not read
 	gone   bool
 	had    bytes.Buffer
 	longer chan struct{} // when not nil, each write waits for one
@@ -22,18 +21,10 @@ func (r *reader) Write(p []byte) (int, error) {
 	if r.longer != nil {
 		<-r.longer
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.gone {
 		return 0, errors.New("broken pipe")
 	}
 	return r.had.Write(p)
-}
-
-func (r *reader) read() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.had.String()
 }
 
 func started(r *reader, most int) *Sink {
@@ -52,11 +43,11 @@ func TestLinesArriveInOrder(t *testing.T) {
 			fmt.Fprint(s, line)
 			want += line
 		}
-		if !s.Close(time.Second) || r.read() != want || s.Dropped() != 0 {
-			t.Errorf("%d bytes arrived and %d lines were dropped, want %d and none", len(r.read()), s.Dropped(), len(want))
+		if !s.Close(time.Second) || r.had.String() != want || s.Dropped() != 0 {
+			t.Errorf("%d bytes arrived and %d lines were dropped, want %d and none", r.had.Len(), s.Dropped(), len(want))
 		}
 		fmt.Fprintln(s, "late")
-		if s.Dropped() != 1 || r.read() != want {
+		if s.Dropped() != 1 || r.had.String() != want {
 			t.Errorf("after the end: dropped %d, want 1", s.Dropped())
 		}
 	})
@@ -95,8 +86,8 @@ func TestAReaderThatStops(t *testing.T) {
 			t.Errorf("the end took %v, and all was written; want 2 s, and that it was not", time.Since(begun))
 		}
 		close(r.longer)
-		if !s.Close(time.Second) || bytes.Count([]byte(r.read()), []byte{'\n'}) != 12 {
-			t.Errorf("read %q, want 11 lines and what was dropped", r.read())
+		if !s.Close(time.Second) || bytes.Count(r.had.Bytes(), []byte{'\n'}) != 12 {
+			t.Errorf("read %q, want 11 lines and what was dropped", r.had.String())
 		}
 	})
 }
@@ -108,14 +99,12 @@ func TestAReaderThatGoesAway(t *testing.T) {
 		s := started(&r, 1000)
 		s.Report(func(n uint64) { fmt.Fprintf(s, "%d dropped\n", n) })
 		for i, gone := range []bool{false, true, true, false} {
-			r.mu.Lock()
 			r.gone = gone
-			r.mu.Unlock()
 			fmt.Fprintf(s, "line %d\n", i)
 			synctest.Wait()
 		}
-		if want := "line 0\nline 3\n2 dropped\n"; !s.Close(time.Second) || r.read() != want || s.Dropped() != 2 {
-			t.Errorf("read %q to the end, %d dropped, want %q and 2", r.read(), s.Dropped(), want)
+		if want := "line 0\nline 3\n2 dropped\n"; !s.Close(time.Second) || r.had.String() != want || s.Dropped() != 2 {
+			t.Errorf("read %q to the end, %d dropped, want %q and 2", r.had.String(), s.Dropped(), want)
 		}
 	})
 }
@@ -133,7 +122,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	s.Close(10 * time.Second)
-	if got := uint64(bytes.Count([]byte(r.read()), []byte("one of many\n"))) + s.Dropped(); got != 8000 {
+	if got := uint64(bytes.Count(r.had.Bytes(), []byte("one of many\n"))) + s.Dropped(); got != 8000 {
 		t.Errorf("%d lines arrived or were counted, want 8000", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/node/catalog"
 	nodelimit "github.com/ropeline/ropeline/node/limit"
@@ -137,15 +138,12 @@ func TestNamesOfRateLimits(t *testing.T) {
 func TestARateLimitThatIsWrongAlready(t *testing.T) {
 	b := newBench(t)
 	one := b.want("POST", rateLimits, newRateLimit("a"))
-	_, err := b.mesh.Edit(t.Context(), func(c *catalog.Catalog) ([]catalog.Write, error) {
+	must.Do(b.mesh.Edit(t.Context(), func(c *catalog.Catalog) ([]catalog.Write, error) {
 		all := c.RateLimits()
 		other := all[0].Clone()
 		other.ID = nodelimit.ID{1}
 		return c.LimitWrites(all, append(all, other)), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	b.mesh.LimitChecks = func(*nodelimit.Rule) error {
 		return &room.FieldError{Field: "expression", Problem: "there is no list $office"}
 	}

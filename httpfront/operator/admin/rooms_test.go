@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 	"github.com/ropeline/ropeline/httpfront/operator/admin/admintest"
@@ -353,10 +354,7 @@ func TestZerosAreAsIfLeftOut(t *testing.T) {
 // knows no catalog yet show none.
 func TestWhoDoesNotHaveAChangeYet(t *testing.T) {
 	mesh := &admintest.Mesh{NotYetAt: []string{"a2", "b1"}}
-	a, err := admin.New(admin.Config{Mesh: mesh})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must.Do(admin.New(admin.Config{Mesh: mesh}))
 	for _, path := range []string{"/api/v1/rooms", "/client/v4/zones/shop/waiting_rooms"} {
 		body := fmt.Sprintf(`{"name":"x","host":"x%d.example","total_active_users":9,"new_users_per_minute":9,"cookie_suffix":"x"}`, len(path))
 		made := a.Do(t.Context(), admin.Request{Method: "POST", Path: path, ContentType: "application/json", Body: []byte(body)})
@@ -370,10 +368,7 @@ func TestWhoDoesNotHaveAChangeYet(t *testing.T) {
 			t.Errorf("GET %s has the fields %v", path, read.Header)
 		}
 	}
-	starting, err := admin.New(admin.Config{Mesh: starts{mesh}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	starting := must.Do(admin.New(admin.Config{Mesh: starts{mesh}}))
 	for _, path := range []string{"/api/v1/rooms", "/api/v1/rooms/x/status", "/api/v1/rate_limits", "/client/v4/zones/shop/waiting_rooms/x"} {
 		if got := starting.Do(t.Context(), admin.Request{Method: "GET", Path: path}); got.Status != 503 {
 			t.Errorf("GET %s of a node that knows no catalog: %d, want 503", path, got.Status)

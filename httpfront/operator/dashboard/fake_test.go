@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -16,12 +17,13 @@ import (
 
 // fakeMesh is a mesh of which a test says what happens.
 type fakeMesh struct {
+	asked atomic.Int32 // snapshots that were asked for
+
 	mu      sync.Mutex // guards the following
 	rng     *rand.Rand
 	snap    Snapshot
 	details map[string]Detail
 	moving  bool // every room changes each time that the mesh is looked at
-	asked   int  // snapshots that were asked for
 }
 
 var _ Source = (*fakeMesh)(nil)
@@ -188,7 +190,7 @@ func (f *fakeMesh) moveLocked() {
 		if r.Waiting > 0 {
 			r.Waiting = step(r.Waiting, 1e6)
 		}
-		if f.asked%10 == 0 {
+		if f.asked.Load()%10 == 0 {
 			r.RecentActive = append(slices.Clone(r.RecentActive[1:]), r.Active)
 			r.RecentWaiting = append(slices.Clone(r.RecentWaiting[1:]), r.Waiting)
 		}
@@ -202,19 +204,13 @@ func (f *fakeMesh) moveLocked() {
 func (f *fakeMesh) Snapshot(now time.Time) Snapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.asked++
+	f.asked.Add(1)
 	if f.moving {
 		f.moveLocked()
 	}
 	s := f.snap
 	s.Time = now
 	return s
-}
-
-func (f *fakeMesh) timesAsked() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.asked
 }
 
 func (f *fakeMesh) Room(id string, now time.Time) (Detail, bool) {

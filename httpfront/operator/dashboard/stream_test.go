@@ -100,7 +100,7 @@ func TestNobodyIsAskedWhileNobodyLooks(t *testing.T) {
 		asked := func(what string, after time.Duration, want int) {
 			t.Helper()
 			time.Sleep(after)
-			if n := mesh.timesAsked(); n != want {
+			if n := int(mesh.asked.Load()); n != want {
 				t.Errorf("%s it was asked %d times, want %d", what, n, want)
 			}
 		}

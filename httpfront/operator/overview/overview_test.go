@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,11 +92,11 @@ func newNode(id byte, site string, places int64) *fakeNode {
 
 // fakePeers are other nodes, by id.
 type fakePeers struct {
-	nodes map[transport.PeerID]*fakeNode
+	nodes  map[transport.PeerID]*fakeNode
+	called atomic.Int32
 
 	mu    sync.Mutex // guards the following
 	state map[transport.PeerID]transport.State
-	calls int
 }
 
 func (p *fakePeers) Members() (all []transport.Peer) {
@@ -110,7 +111,7 @@ func (p *fakePeers) Members() (all []transport.Peer) {
 func (p *fakePeers) Call(_ context.Context, to transport.PeerID, method uint8, _ []byte) ([]byte, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls++
+	p.called.Add(1)
 	if method != 9 {
 		return nil, errors.New("another call")
 	}
@@ -118,12 +119,6 @@ func (p *fakePeers) Call(_ context.Context, to transport.PeerID, method uint8, _
 		return nil, errors.New("no answer")
 	}
 	return New(Config{Local: p.nodes[to], Address: "192.0.2.2:7946"}).Answer()
-}
-
-func (p *fakePeers) called() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.calls
 }
 
 // newMesh is a node that sees another one in another site.
@@ -142,7 +137,7 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 		here.status.RoomsRefused = []node.RefusedStatus{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}
 		run(t, o)
 		time.Sleep(time.Minute)
-		is(t, "calls while nobody looks", peers.called(), 0)
+		is(t, "calls while nobody looks", peers.called.Load(), int32(0))
 		s := o.Snapshot(time.Now())
 		if len(s.Rooms) != 1 || len(s.Nodes) != 2 || len(s.Sites) != 2 || s.Node != here.status.Node {
 			t.Fatalf("seen: %+v", s)
@@ -171,9 +166,9 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 		if s.Sites[0].Frozen || !s.Sites[1].Frozen || s.Sites[1].Silent != nil {
 			t.Errorf("sites: %+v", s.Sites)
 		}
-		asked := peers.called()
+		asked := peers.called.Load()
 		time.Sleep(time.Minute)
-		if n := peers.called() - asked; n > 8 {
+		if n := peers.called.Load() - asked; n > 8 {
 			t.Errorf("%d calls in the minute after somebody has looked", n)
 		}
 	})
@@ -408,7 +403,7 @@ func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
 		gone := crdt.NodeID{3}
 		run(t, o)
 		time.Sleep(time.Minute)
-		is(t, "calls while all run and nobody looks", peers.called(), 0)
+		is(t, "calls while all run and nobody looks", peers.called.Load(), int32(0))
 		for n, places := range map[*fakeNode]int64{here: 140, there: -38} {
 			rooms := []node.DownRoom{{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}}}
 			n.change(func() { n.down = []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: rooms}} })
@@ -427,9 +422,9 @@ func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
 			t.Errorf("the snapshot has %+v", d)
 		}
 		time.Sleep(10 * time.Minute) // nobody looks, and nothing changes
-		before := peers.called()
+		before := peers.called.Load()
 		time.Sleep(5 * downLater)
-		if n := peers.called() - before; n < 4 || n > 6 {
+		if n := peers.called.Load() - before; n < 4 || n > 6 {
 			t.Errorf("%d calls in %v", n, 5*downLater)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ropeline/ropeline/bench/must"
 	"github.com/ropeline/ropeline/httpfront/certs"
 	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/httpfront/upstream"
@@ -69,14 +70,7 @@ func TestAdmin(t *testing.T) {
 func TestPreviewsAreKeptForAWhile(t *testing.T) {
 	var p Previews
 	now := time.Now()
-	keep := func(template string, at time.Time) (path string) {
-		t.Helper()
-		path, err := p.Keep(template, at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
+	keep := func(template string, at time.Time) (path string) { return must.Do(p.Keep(template, at)) }
 	if _, err := p.Keep("{{> x}}", now); err == nil {
 		t.Error("a template that does not compile is kept")
 	}

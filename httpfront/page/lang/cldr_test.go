@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // cldrFacts is what testdata/cldr.mjs noted of one language.
@@ -30,7 +32,7 @@ var (
 // readCLDR returns the facts by tag, and of which counts they have the units.
 func readCLDR(t *testing.T) (languages map[Tag]cldrFacts, counts []int) {
 	t.Helper()
-	src := must(os.ReadFile("testdata/cldr.json"))
+	src := must.Do(os.ReadFile("testdata/cldr.json"))
 	var all struct {
 		Counts    []int                `json:"counts"`
 		Languages map[string]cldrFacts `json:"languages"`
@@ -83,7 +85,7 @@ func TestNumbersAreThoseOfCLDR(t *testing.T) {
 func TestNoRegionIsNeedless(t *testing.T) {
 	languages, _ := readCLDR(t)
 	_, regions, err := load(files)
-	for _, r := range must(regions, err) {
+	for _, r := range must.Do(regions, err) {
 		if _, ok := languages[r.Tag()].Regions[r.region]; !ok {
 			t.Errorf("%s: region %s writes numbers as the language does", r.Tag(), r.region)
 		}
@@ -173,7 +175,7 @@ func TestClocksAreThoseOfCLDR(t *testing.T) {
 			all = own
 		}
 		for i, want := range all {
-			got := string(l.AppendClock(nil, must(time.Parse(time.TimeOnly, cldrTimes[i]))))
+			got := string(l.AppendClock(nil, must.Do(time.Parse(time.TimeOnly, cldrTimes[i]))))
 			if spaceless(got) != spaceless(want)+"UTC" {
 				t.Errorf("%s: %s: got %q, want %q", l.Tag(), cldrTimes[i], got, want)
 			}

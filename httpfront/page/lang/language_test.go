@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // promised are the languages that settings of rooms may name.
@@ -36,7 +38,7 @@ func TestAllLanguagesAreThere(t *testing.T) {
 
 // TestAllLanguagesAreDocumented reads the table that operators read.
 func TestAllLanguagesAreDocumented(t *testing.T) {
-	page := string(must(os.ReadFile("../../../docs/languages.md")))
+	page := string(must.Do(os.ReadFile("../../../docs/languages.md")))
 	for _, l := range All() {
 		if !strings.Contains(page, "| `"+l.Tag()+"` |") {
 			t.Errorf("docs/languages.md has no %s", l.Tag())
@@ -148,9 +150,9 @@ func TestTextsDiffer(t *testing.T) {
 func TestNoTextIsDead(t *testing.T) {
 	var src strings.Builder
 	for _, pattern := range []string{"../../*.go", "../*.go", "*.go"} {
-		for _, name := range must(filepath.Glob(pattern)) {
+		for _, name := range must.Do(filepath.Glob(pattern)) {
 			if !strings.HasSuffix(name, "_test.go") && name != "texts.go" {
-				src.Write(must(os.ReadFile(name)))
+				src.Write(must.Do(os.ReadFile(name)))
 			}
 		}
 	}
@@ -164,12 +166,4 @@ func TestNoTextIsDead(t *testing.T) {
 			t.Errorf("%s is shown by nothing", constant)
 		}
 	}
-}
-
-// must is for what a test sets up, and cannot do without.
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }

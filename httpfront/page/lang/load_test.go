@@ -5,13 +5,15 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 // loadInstead loads the texts of a language with one part replaced.
 func loadInstead(t *testing.T, tag Tag, part, instead string) error {
 	t.Helper()
 	name := "texts/" + tag + ".json"
-	src := must(files.ReadFile(name))
+	src := must.Do(files.ReadFile(name))
 	if strings.Count(string(src), part) != 1 {
 		t.Fatalf("%s does not have %s once", name, part)
 	}

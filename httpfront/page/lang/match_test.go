@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 var matches = []struct {
@@ -161,7 +163,7 @@ func plainMatch(accept string, fallback Tag) *Language {
 		if i >= mostRanges || len(tag) > longestTag || !plainWeight.MatchString(params) {
 			continue
 		}
-		w := must(strconv.ParseFloat(params[2:], 64))
+		w := must.Do(strconv.ParseFloat(params[2:], 64))
 		parts := strings.Split(tag, "-")
 		for n := len(parts); n > 0; n-- {
 			c, ok := known[strings.Join(parts[:n], "-")]

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/ropeline/ropeline/bench/must"
 )
 
 func TestAppendMinutes(t *testing.T) {
@@ -100,7 +102,7 @@ func samples(l *Language) (all []string) {
 func TestNothingHasToBeEscaped(t *testing.T) {
 	_, regions, err := load(files)
 	all := All()
-	for _, r := range must(regions, err) {
+	for _, r := range must.Do(regions, err) {
 		all = append(all, r.Language)
 	}
 	for _, l := range all {
