@@ -57,7 +57,6 @@ type LWW struct {
 	withheld NodeID                // see Withhold; zero: nobody's writes are
 	upTo     uint64                // what is told of that node's
 	beneath  map[string][]lwwEntry // what withheld writes have replaced, oldest first
-	most     int                   // of beneath; see packed.Fit
 
 	changes uint64            // so far; see Changes
 	tells   uint64            // see Tells
@@ -279,15 +278,13 @@ func (m *LWW) Withhold(writer NodeID, upTo uint64) {
 		m.tells++
 	}
 	m.withheld, m.upTo = writer, upTo
-	m.most = max(m.most, len(m.beneath))
 	for key, all := range m.beneath {
 		if e, _ := m.entries.get(key); !m.withholds(e) {
-			delete(m.beneath, key)
+			packed.Delete(&m.beneath, key)
 		} else if i := m.told(all); i > 0 {
 			m.beneath[key] = all[i:]
 		}
 	}
-	m.beneath = packed.Fit(m.beneath, &m.most)
 }
 
 // told returns the index of the newest entry that is told of; -1: none is.
@@ -408,7 +405,7 @@ func (m *LWW) put(key string, e lwwEntry) {
 // cover keeps an entry that a withheld write stands in front of.
 func (m *LWW) cover(key string, e, by lwwEntry) {
 	if !m.withholds(by) {
-		delete(m.beneath, key)
+		packed.Delete(&m.beneath, key)
 		return
 	}
 	all := m.beneath[key]

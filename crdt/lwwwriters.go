@@ -3,6 +3,8 @@ package crdt
 import (
 	"iter"
 	"maps"
+
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // How writers are forgotten. A map has room for the writers of a large mesh, not for all that a mesh has in its life,
@@ -81,10 +83,10 @@ func (m *LWW) Drop(writers []NodeID) (parts []Part) {
 			m.forgetUpTo(nobody, h.upTo)
 			m.learn(nobody, h.upTo)
 		}
-		delete(m.known, writer)
-		delete(m.learned, writer)
-		delete(m.hides, writer)
-		delete(m.forgot, writer)
+		packed.Delete(&m.known, writer)
+		packed.Delete(&m.learned, writer)
+		packed.Delete(&m.hides, writer)
+		packed.Delete(&m.forgot, writer)
 		m.tells++
 	}
 	if h, ok := m.forgot[nobody]; ok && len(parts) > 0 {

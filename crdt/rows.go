@@ -43,7 +43,6 @@ type row struct {
 	seq     uint64 // newest change heard of
 	changed int64  // Unix milliseconds
 	rooms   map[RoomID]*roomCells
-	most    int // of rooms; see packed.Fit
 
 	forgotten uint64 // changes of rooms that are not in rooms any more
 
@@ -250,10 +249,9 @@ func (w *row) forget(now time.Time, ret Retention) {
 		}
 		if rc.cells.len() == 0 {
 			w.forgotten += rc.changes + 1
-			delete(w.rooms, room)
+			packed.Delete(&w.rooms, room)
 		}
 	}
-	w.rooms = packed.Fit(w.rooms, &w.most)
 }
 
 // AllRooms yields the rooms that rows count, some more than once, in no order.
@@ -275,8 +273,7 @@ func (r *Rows) Drop(room RoomID) {
 	for _, w := range r.order {
 		if rc := w.rooms[room]; rc != nil {
 			w.forgotten += rc.changes + 1
-			delete(w.rooms, room)
-			w.rooms = packed.Fit(w.rooms, &w.most)
+			packed.Delete(&w.rooms, room)
 		}
 	}
 }

@@ -127,7 +127,6 @@ type siteSummary struct {
 	head    Version // newest heard of
 	changed int64   // Unix milliseconds
 	rooms   map[RoomID]register
-	most    int // of rooms; see packed.Fit
 
 	known  Version // every change of this stream up to Seq is held
 	closed int64   // newest tick that was closed at or before a known version
@@ -308,13 +307,12 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 			over := ret.pastHorizon(room, w.toldAt(g), now)
 			alive = alive || !over
 			if former := g.version.compareStream(w.head) != 0; emptied || former && over {
-				delete(w.rooms, room)
+				packed.Delete(&w.rooms, room)
 			} else if is.spans() != g.spans() {
 				g.Summary = is
 				w.rooms[room] = g
 			}
 		}
-		w.rooms = packed.Fit(w.rooms, &w.most)
 		if now.After(time.UnixMilli(w.changed).Add(max(ret.arrivals(), minFade))) {
 			delete(s.sites, site)
 			s.shape++
@@ -331,8 +329,7 @@ func (s *Summaries) Expire(now time.Time, ret Retention) {
 // again: they are to drop it as well.
 func (s *Summaries) Drop(room RoomID) {
 	for _, w := range s.sites {
-		delete(w.rooms, room)
-		w.rooms = packed.Fit(w.rooms, &w.most)
+		packed.Delete(&w.rooms, room)
 	}
 }
 

@@ -1,10 +1,10 @@
 package node
 
 import (
+	"bytes"
 	"encoding/binary"
 	"flag"
 	"fmt"
-	"maps"
 	"runtime"
 	"testing"
 	"time"
@@ -97,7 +97,9 @@ func (is weight) within(t *testing.T, was weight, times float64) {
 func (w *world) heapOfNodes() uint64 {
 	for _, m := range w.nodes {
 		keys := make(map[[2]string][]byte, len(m.disk.keys))
-		maps.Copy(keys, m.disk.keys)
+		for key, value := range m.disk.keys {
+			keys[key] = bytes.Clone(value) // which lay among those that were written with it
+		}
 		m.disk.keys = keys
 	}
 	return liveHeap()

@@ -26,7 +26,6 @@ const (
 
 // storing is the state of a node's disk, as the loop knows it.
 type storing struct {
-	most  int                          // of found; see packed.Fit
 	found map[crdt.RoomID][]ticket.Put // what the last start left, of rooms not open yet, or not kept
 	saved uint64                       // how far the facts on disk are, as MapParts has it
 
@@ -184,7 +183,6 @@ func (s *storing) putAside() {
 		r.mu.Unlock()
 	}
 	s.over = nil
-	s.found = packed.Fit(s.found, &s.most)
 }
 
 // drop has what is stored of a room be deleted.
@@ -192,13 +190,7 @@ func (s *storing) drop(id crdt.RoomID) {
 	for _, p := range s.found[id] {
 		s.dropped = append(s.dropped, durable.Write{Object: rightsOf(id), Key: p.Key})
 	}
-	s.take(id)
-}
-
-// take has what was found of a room not be kept any more.
-func (s *storing) take(id crdt.RoomID) {
-	delete(s.found, id)
-	s.found = packed.Fit(s.found, &s.most)
+	packed.Delete(&s.found, id)
 }
 
 func appendPuts(out []durable.Write, id crdt.RoomID, puts []ticket.Put) []durable.Write {

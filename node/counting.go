@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -30,7 +31,7 @@ func (r *Room) open(now time.Time) {
 	if err != nil {
 		panic("node: rights that could be read before cannot be now: " + err.Error())
 	}
-	r.core.storing.take(r.id)
+	packed.Delete(&r.core.storing.found, r.id)
 	r.stirred = briefOf(now)
 	r.mu.Lock()
 	r.rights = rights

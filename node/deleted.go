@@ -18,7 +18,6 @@ import (
 // deletedRooms says when a room was deleted last.
 type deletedRooms struct {
 	known map[crdt.RoomID]bool // all that this node has heard were deleted; nil: it has just started
-	most  int                  // of known; see packed.Fit
 	last  time.Time            // when it heard of one, or started if it may have heard just before; zero: never
 }
 
@@ -37,7 +36,7 @@ func (c *Core) noteDeleted(now time.Time) {
 	}
 	for id := range c.facts.fresh {
 		if !c.facts.room(id).retired {
-			delete(d.known, id) // it is forgotten
+			packed.Delete(&d.known, id) // it is forgotten
 			continue
 		}
 		if d.known[id] {
@@ -49,7 +48,6 @@ func (c *Core) noteDeleted(now time.Time) {
 			d.last = now
 		}
 	}
-	d.known = packed.Fit(d.known, &d.most)
 }
 
 // holdBack has a room of which nobody has minted anything wait if one was deleted just before this node was

@@ -87,7 +87,6 @@ type facts struct {
 	fresh map[crdt.RoomID]struct{} // the rooms of which it was
 
 	rooms map[crdt.RoomID]*roomFacts
-	most  int                           // of rooms; see packed.Fit
 	came  map[crdt.NodeID]string        // the sites of nodes that others have let in
 	sites map[crdt.NodeID]string        // of nodes that may own rights
 	names map[crdt.NodeID]string        // of the same, as far as they have told

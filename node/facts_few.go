@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // perNode is a map by node. Rooms are many, and of most only a node or two say anything:
@@ -76,7 +77,7 @@ func (m *perNode[V]) keep(id crdt.NodeID, is V, there bool) {
 		m.set(id, is)
 		return
 	}
-	delete(m.many, id)
+	packed.Delete(&m.many, id)
 	m.few = slices.DeleteFunc(m.few, func(x ofNode[V]) bool { return x.node == id })
 }
 

@@ -44,11 +44,10 @@ func (f *facts) update() {
 		r.reading = f.reading
 		r.takeFinals()
 		if r.empty() {
-			delete(f.rooms, id)
+			packed.Delete(&f.rooms, id)
 			f.nodes = f.reading // nothing is left that could have the number
 		}
 	}
-	f.rooms = packed.Fit(f.rooms, &f.most)
 	f.hear()
 }
 
@@ -56,7 +55,7 @@ func (f *facts) update() {
 func (f *facts) hear() {
 	for key, at := range f.unheard {
 		if f.replica.HoldsUpTo(at) {
-			delete(f.unheard, key)
+			packed.Delete(&f.unheard, key)
 			if kind, _, _ := strings.Cut(key, "/"); kind != factMinted {
 				f.nodes = f.reading
 			}
@@ -90,7 +89,7 @@ func (f *facts) take(key string) (room crdt.RoomID, ok bool) {
 	name, of, _ := strings.Cut(rest, "/")
 	switch kind {
 	case factMinted, factLeft, factOver:
-		if delete(f.unheard, key); there && !f.replica.HoldsUpTo(at) {
+		if packed.Delete(&f.unheard, key); there && !f.replica.HoldsUpTo(at) {
 			f.unheard[key] = at
 		}
 	}
@@ -118,21 +117,21 @@ func (f *facts) take(key string) (room crdt.RoomID, ok bool) {
 func (f *facts) takeForgot(id crdt.NodeID, value []byte) bool {
 	was := f.forgot[id].rounds
 	is, err := decodeForgot(value)
-	keepFact(f.forgot, id, is, err == nil)
+	keepFact(&f.forgot, id, is, err == nil)
 	return was != is.rounds
 }
 
 func (f *facts) takeNode(kind string, id crdt.NodeID, of string, value []byte, there bool) {
 	switch kind {
 	case factCame:
-		keepFact(f.came, id, string(value), there)
+		keepFact(&f.came, id, string(value), there)
 	case factNode:
-		keepFact(f.sites, id, string(value), there)
+		keepFact(&f.sites, id, string(value), there)
 	case factName:
-		keepFact(f.names, id, string(value), there)
+		keepFact(&f.names, id, string(value), there)
 	case factLeft:
 		heir, ok := nodeIn(value)
-		keepFact(f.left, id, heir, ok && heir != id)
+		keepFact(&f.left, id, heir, ok && heir != id)
 	case factDead:
 		heir, err := crdt.ParseNodeID(of)
 		if err != nil || heir == id {
@@ -142,20 +141,20 @@ func (f *facts) takeNode(kind string, id crdt.NodeID, of string, value []byte, t
 		if there {
 			named = append(named, heir)
 		}
-		if keepFact(f.named, id, named, len(named) > 0); len(named) > 0 {
+		if keepFact(&f.named, id, named, len(named) > 0); len(named) > 0 {
 			f.dead[id] = slices.MinFunc(named, compareNodes)
 		} else {
-			delete(f.dead, id)
+			packed.Delete(&f.dead, id)
 		}
 	}
 }
 
 // keepFact has a map hold something, or nothing.
-func keepFact[V any](m map[crdt.NodeID]V, of crdt.NodeID, is V, there bool) {
+func keepFact[V any](m *map[crdt.NodeID]V, of crdt.NodeID, is V, there bool) {
 	if there {
-		m[of] = is
+		(*m)[of] = is
 	} else {
-		delete(m, of)
+		packed.Delete(m, of)
 	}
 }
 
@@ -211,7 +210,7 @@ func (f *facts) takeOf(r *roomFacts, kind string, id crdt.RoomID, node crdt.Node
 		r.kept.keep(node, longest, any)
 	case factFinal:
 		final, err := ticket.DecodeFinal(value)
-		if delete(r.finals, node); err == nil && final.Node == node {
+		if packed.Delete(&r.finals, node); err == nil && final.Node == node {
 			noteFact(&r.finals, node, final)
 		}
 	case factClosed:
@@ -221,7 +220,7 @@ func (f *facts) takeOf(r *roomFacts, kind string, id crdt.RoomID, node crdt.Node
 		told, err := ticket.DecodeTold(value)
 		r.knew.keep(node, told, err == nil && value != nil)
 	case factRecovered:
-		delete(r.took, node)
+		packed.Delete(&r.took, node)
 		if len(value) < len(node) {
 			return
 		}

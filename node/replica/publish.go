@@ -21,7 +21,6 @@ type leading struct {
 	heard     crdt.Version               // newest of our site that others speak of
 	urgent    map[crdt.RoomID]struct{}   // rooms that do not wait for the next summary
 	told      uint64                     // lww.Tells when other sites were last pushed to
-	most      int                        // of stated; see packed.Fit
 	stated    map[crdt.RoomID]crdt.Basis // of what was published, unless somebody waits
 	counts    crdt.Counts                // scratch
 }
@@ -140,9 +139,12 @@ func (r *Replica) unstated(now time.Time) (rooms []crdt.RoomID) {
 		}
 	}
 	if len(r.lead.stated) > known {
-		maps.DeleteFunc(r.lead.stated, func(room crdt.RoomID, _ crdt.Basis) bool { return !r.sums.Has(site, room) })
+		for room := range r.lead.stated {
+			if !r.sums.Has(site, room) {
+				packed.Delete(&r.lead.stated, room)
+			}
+		}
 	}
-	r.lead.stated = packed.Fit(r.lead.stated, &r.lead.most)
 	return rooms
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // The writers of the last-writer map: who tells of something, and of whom nothing is left to be told.
@@ -37,15 +38,15 @@ func (r *Replica) IdleWriters() iter.Seq[crdt.NodeID] { return r.lww.Idle() }
 func (r *Replica) DropWriters(writers []crdt.NodeID) []crdt.Part {
 	parts := r.lww.Drop(writers)
 	for _, w := range writers {
-		delete(r.spread.kept, w)
+		packed.Delete(&r.spread.kept, w)
 		for _, k := range r.spread.by {
-			delete(k.kept, w)
+			packed.Delete(&k.kept, w)
 		}
 		for _, l := range r.links {
-			delete(l.lww.acked, w)
-			delete(l.lww.sent, w)
-			delete(l.oweLWW, w)
-			delete(l.asides, w)
+			packed.Delete(&l.lww.acked, w)
+			packed.Delete(&l.lww.sent, w)
+			packed.Delete(&l.oweLWW, w)
+			packed.Delete(&l.asides, w)
 		}
 	}
 	return parts

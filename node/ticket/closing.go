@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // What a ledger keeps of nodes that have left. An account with one is closed once nothing is on its way
@@ -235,27 +236,27 @@ func (r *Rights) Fold(id crdt.NodeID) {
 			c.rcv = c.rcv.Add(x.Rcv.Sub(x.Base))
 			r.mark(keyOf(keyInherited, id, from))
 		}
-		delete(l.taken, id)
-		delete(l.inherited, id)
+		packed.Delete(&l.taken, id)
+		packed.Delete(&l.inherited, id)
 		r.mark(keyOf(keyTaken, id))
 	}
 	if x, recovered := next.recovered[id]; recovered {
 		c.kept, c.recovered, c.minted = true, true, x.minted
 		c.rcv = c.rcv.Add(x.rights.Max(Amount{}))
 		c.gave = c.gave.Sub(x.rights.Min(Amount{}))
-		delete(l.recovered, id)
+		packed.Delete(&l.recovered, id)
 		r.mark(keyOf(keyRecovered, id))
 	}
 	if _, refused := next.dead[id]; refused {
-		delete(l.dead, id)
+		packed.Delete(&l.dead, id)
 		r.mark(keyOf(keyDead, id))
 	}
-	delete(l.accounts, id)
+	packed.Delete(&l.accounts, id)
 	l.closed[id] = c
 	for _, kind := range []string{keyGave, keyRcv, keyClosed} {
 		r.mark(keyOf(kind, id))
 	}
-	delete(r.keepers, id)
+	packed.Delete(&r.keepers, id)
 }
 
 // MayKeep returns those of some nodes, whose rights this node has and whose accounts all have closed, that it may fold. Some
@@ -327,7 +328,7 @@ func (r *Rights) Unname(id crdt.NodeID) {
 	}
 	l := next.own()
 	l.sums = sums{l.sums.gave.Add(c.gave), l.sums.rcv.Add(c.rcv), l.sums.minted.Add(c.minted), l.sums.steps + c.steps()}
-	delete(l.closed, id)
+	packed.Delete(&l.closed, id)
 	r.mark(keySums)
 	r.mark(keyOf(keyClosed, id))
 }
@@ -410,19 +411,19 @@ func (l *ledger) remove(key string) {
 			a.rcv, a.code = Amount{}, 0
 		}
 		if set(&of.accounts, id, a); a == (dealings{}) {
-			delete(of.accounts, id)
+			packed.Delete(&of.accounts, id)
 		}
 	case keyTaken:
-		delete(of.taken, id)
+		packed.Delete(&of.taken, id)
 	case keyClosed:
-		delete(of.closed, id)
+		packed.Delete(&of.closed, id)
 	case keyRecovered:
-		delete(of.recovered, id)
+		packed.Delete(&of.recovered, id)
 	case keyDead:
-		delete(of.dead, id)
+		packed.Delete(&of.dead, id)
 	case keyInherited:
 		if delete(of.inherited[id], ids[1]); len(of.inherited[id]) == 0 {
-			delete(of.inherited, id)
+			packed.Delete(&of.inherited, id)
 		}
 	default:
 		panic("ticket: " + key + " is never removed")
