@@ -76,7 +76,7 @@ func Entry() measurement.Entry {
 			{Name: busy, Meaning: "part of the time in which the node used its core"},
 			{Name: waited, Meaning: "part of the time in which it could have run, and others had its core: what a busy machine adds to p99"},
 		},
-		Needs: []string{measurement.Ropeline, "taskset", "nice", "nginx"}, Cores: []int{rig.OfLoad.Number()},
+		Needs: []string{measurement.Ropeline, "taskset", "nice", "nginx", "openssl"}, Cores: []int{rig.OfLoad.Number()},
 		Quick: []string{"for=1500ms", "window=500ms", "connections=500", "requests=20000", "collections=0"},
 		New: func(o *pflag.FlagSet) func(context.Context, *measurement.Run) error {
 			var c config
@@ -140,7 +140,7 @@ func measure(ctx context.Context, c config, r *measurement.Run) error {
 func one(ctx context.Context, c config, k kind, r *measurement.Run) {
 	s := startSubject(ctx, r, k, c.most)
 	defer s.end()
-	if !k.admin {
+	if k.to != "admin" {
 		c.most = s.metric(ctx, "ropeline_connections_max") // fewer than it was asked for where files are short
 	}
 	s.windows(ctx, 1, c.window) // warm

@@ -29,8 +29,10 @@ func TestTheBudgetIsTheDocumentedOne(t *testing.T) {
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
 	want := map[string]string{}
-	for _, i := range budgetItems() {
-		want[i.name] = fmt.Sprintf("%s | %s | %s", thousands(i.most), size(i.each), size(i.all(i.most)))
+	for _, k := range kinds() {
+		for _, i := range k.items {
+			want[i.name] = fmt.Sprintf("%s | %s | %s", thousands(i.most), size(i.each), size(i.all(i.most)))
+		}
 	}
 	for line := range strings.Lines(section) {
 		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
@@ -132,6 +134,13 @@ func TestFloodsSendWhatTheySay(t *testing.T) {
 		if different := len(seen); different != some && (k.name != "new-visitors" || different != 1) {
 			t.Errorf("%s: %d of %d requests are different", k.name, different, some)
 		}
+	}
+}
+
+// TestTheLongHelloIsNearlyAsLongAsTheBound: a longer one is not answered, and a shorter one takes less.
+func TestTheLongHelloIsNearlyAsLongAsTheBound(t *testing.T) {
+	if n := len(longHello()); n < 15<<10 || n > 16<<10 {
+		t.Errorf("it has %d bytes", n)
 	}
 }
 

@@ -3,7 +3,6 @@
 package floods
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/measurement"
@@ -36,15 +35,6 @@ func grown(samples []float64) float64 {
 	if third == 0 {
 		return 0
 	}
-	first, last := median(samples[:third]), median(samples[len(samples)-third:])
+	first, last := measurement.Median(samples[:third]), measurement.Median(samples[len(samples)-third:])
 	return max(0, last-first-slack) / first
-}
-
-// median is that of many samples, of which measurement.Median would make an interval as well.
-func median(samples []float64) float64 {
-	if len(samples) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[len(sorted)/2]
 }

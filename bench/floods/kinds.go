@@ -15,7 +15,7 @@ import (
 type kind struct {
 	name  string
 	what  string
-	admin bool // it comes to the listener of operators
+	to    string // the setting of the listener that it comes to; empty: listen
 	state nodeState
 
 	open   func(most int) int                           // how many are opened where visitors may have so many
@@ -31,6 +31,7 @@ type kind struct {
 type nodeState struct {
 	tokens bool   // operators need one
 	open   bool   // strangers are let in; otherwise all places are taken
+	proxy  bool   // the visitor comes by way of a proxy that asks at verdict-listen; visitors of the node itself speak TLS
 	config string // more lines
 }
 
@@ -40,15 +41,20 @@ func kinds() []kind {
 	proxied := nodeState{config: "trusted-proxies: 127.0.0.0/8\n"}
 	keyed := nodeState{config: `rate-limits: [{name: keys, expression: "true", characteristics: ['http.request.headers["x-api-key"]'], period: 1h, requests-per-period: 1000000000}]` + "\n"}
 	tokens := nodeState{tokens: true}
+	secure := nodeState{proxy: true, config: "trusted-proxies: 127.0.0.1/32\n"}         // floods come from other addresses
+	part := func(n int) func(int) int { return func(most int) int { return most / n } } // which is within the bound also where files are short
 	return []kind{
 		{name: "bodies", what: "bodies that trickle in, of visitors who have to wait", open: all, occupy: trickle, items: []item{bodyConn}},
 		{name: "uploads", what: "bodies that trickle in, of visitors who are let in", state: nodeState{open: true}, open: all, occupy: trickle, items: []item{uploadConn, waitingConn}},
-		{name: "operator-bodies", what: "bodies of 7 MB for operators", admin: true, state: tokens, open: exactly(adminConns), occupy: sendLong, items: []item{operatorConn}},
-		{name: "heads", what: "unfinished heads of 16 KB", open: all, occupy: unfinished, items: []item{headConn}},
-		{name: "operator-heads", what: "unfinished heads of 16 KB for operators", admin: true, state: tokens, open: exactly(adminConns), occupy: unfinished, items: []item{operatorConn}},
-		{name: "connections", what: "connections that have asked once", open: all, occupy: askOnce, items: []item{idleConn, inLine}},
-		{name: "operator-connections", what: "connections of operators that have asked nothing", admin: true, state: tokens, open: exactly(adminConns), occupy: silent, items: []item{operatorConn}},
-		{name: "streams", what: "streams of the dashboard of a node without tokens, half of which do not read", admin: true, open: exactly(streams), occupy: follow, items: []item{streamConn}},
+		{name: "operator-bodies", what: "bodies of 7 MB for operators", to: "admin", state: tokens, open: exactly(adminConns), occupy: sendLong, items: []item{operatorConn}},
+		{name: "heads", what: "unfinished heads of 16 KB", open: all, occupy: unfinished(headSize), items: []item{headConn}},
+		{name: "operator-heads", what: "unfinished heads of 16 KB for operators", to: "admin", state: tokens, open: exactly(adminConns), occupy: unfinished(headSize), items: []item{operatorConn}},
+		{name: "verdict-heads", what: "unfinished heads of 126 KB at verdict-listen", to: "verdict-listen", state: secure, open: exactly(strangers), occupy: unfinished(126_000), items: []item{verdictConn}},
+		{name: "redirect-heads", what: "unfinished heads of 16 KB at redirect-listen", to: "redirect-listen", state: secure, open: part(3), occupy: unfinished(headSize), items: []item{redirectConn}},
+		{name: "handshakes", what: "TLS handshakes that are not completed", state: secure, open: part(8), occupy: only(longHello()), items: []item{handshake}},
+		{name: "connections", what: "connections that have asked once", open: all, occupy: only(newcomer(0)), items: []item{idleConn, inLine}},
+		{name: "operator-connections", what: "connections of operators that have asked nothing", to: "admin", state: tokens, open: exactly(adminConns), occupy: silent, items: []item{operatorConn}},
+		{name: "streams", what: "streams of the dashboard of a node without tokens, half of which do not read", to: "admin", open: exactly(streams), occupy: follow, items: []item{streamConn}},
 		{name: "new-visitors", what: "requests without a cookie", requests: newInLine, head: newcomer, items: []item{inLine, fullSpeed}},
 		{name: "addresses", what: "requests of ever new addresses, IPv4 and IPv6 /64, by a trusted proxy", state: proxied, requests: 1_000_000, head: fromAnywhere, items: []item{inLine, addressSlot, fullSpeed}},
 		{name: "keys", what: "requests with ever new keys of a rate limit", state: keyed, requests: 2_000_000, head: keyedNewcomer, items: []item{inLine, limitTable, fullSpeed}},
@@ -93,6 +99,9 @@ func keyedNewcomer(i int) []byte { return headWith(fmt.Sprintf("X-Api-Key: %08x\
 func scattered(i int) uint32 { return uint32(i) * 2654435761 }
 
 // headWith is a request of a browser with more fields.
-func headWith(fields string) []byte {
-	return []byte("GET / HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: flood\r\nAccept: text/html\r\n" + fields + "\r\n")
+func headWith(fields string) []byte { return headFor("/", fields) }
+
+// headFor is headWith for a path.
+func headFor(path, fields string) []byte {
+	return []byte("GET " + path + " HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: flood\r\nAccept: text/html\r\n" + fields + "\r\n")
 }

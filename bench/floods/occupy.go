@@ -5,6 +5,7 @@ package floods
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -37,22 +38,40 @@ func toEnd(c net.Conn) {
 // silent says nothing.
 func silent(_ context.Context, c net.Conn, _ int) { toEnd(c) }
 
-// askOnce makes one request, and no other.
-func askOnce(_ context.Context, c net.Conn, _ int) {
-	if _, err := c.Write(newcomer(0)); err == nil {
-		toEnd(c)
+// unfinished sends a head without its end, of so many bytes.
+func unfinished(size int) func(context.Context, net.Conn, int) {
+	head := bytes.TrimSuffix(headWith("X-Filler: "), []byte("\r\n\r\n"))
+	return only(append(head, bytes.Repeat([]byte("x"), size-len(head))...))
+}
+
+// only sends something, and nothing else.
+func only(this []byte) func(context.Context, net.Conn, int) {
+	return func(_ context.Context, c net.Conn, _ int) {
+		if _, err := c.Write(this); err == nil {
+			toEnd(c)
+		}
 	}
 }
 
-// unfinished sends a head without its end.
-func unfinished(_ context.Context, c net.Conn, _ int) {
-	head := headWith("")
-	head = append(head[:len(head)-2], "X-Filler: "...)
-	head = append(head, bytes.Repeat([]byte("x"), headSize-len(head))...)
-	if _, err := c.Write(head); err == nil {
-		toEnd(c)
+// longHello is a ClientHello nearly as long as a node takes one.
+var longHello = sync.OnceValue(func() []byte {
+	protocols := []string{"http/1.1"}
+	for i := range 56 {
+		protocols = append(protocols, fmt.Sprintf("%0250d", i))
 	}
+	var sent recorder
+	_ = tls.Client(&sent, &tls.Config{ServerName: "shop.example", NextProtos: protocols, MinVersion: tls.VersionTLS13}).Handshake() // there is no answer
+	return sent.Bytes()
+})
+
+// recorder is a connection that keeps what is sent, and on which nothing comes.
+type recorder struct {
+	net.Conn
+	bytes.Buffer
 }
+
+func (r *recorder) Read([]byte) (int, error)    { return 0, io.EOF }
+func (r *recorder) Write(p []byte) (int, error) { return r.Buffer.Write(p) }
 
 // post is the head of a request with a body.
 func post(path string, length int) string {

@@ -3,22 +3,25 @@
 package floods
 
 import (
-	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/bench/load"
 	"github.com/ropeline/ropeline/bench/measurement"
 	"github.com/ropeline/ropeline/bench/rate"
 	"github.com/ropeline/ropeline/bench/rig"
@@ -40,10 +43,11 @@ const (
 
 // subject is a node with a site and a visitor inside.
 type subject struct {
-	dir           string
-	site, node    *rig.Process
-	listen, admin string
-	request       []byte // of the visitor
+	dir        string
+	site, node *rig.Process
+	at         map[string]string // its listeners, by their settings
+	asked      string            // where the visitor's requests go
+	request    []byte            // of the visitor
 }
 
 // startSubject starts a node as a kind of load wants it.
@@ -58,7 +62,10 @@ func startSubject(ctx context.Context, r *measurement.Run, k kind, conns int) *s
 }
 
 func (s *subject) start(ctx context.Context, binary string, state nodeState, conns int) {
-	s.listen, s.admin = rig.Got(rig.Free()), rig.Got(rig.Free())
+	s.at = map[string]string{}
+	for _, listener := range []string{"listen", "admin", "verdict-listen", "redirect-listen"} {
+		s.at[listener] = rig.Got(rig.Free())
+	}
 	site := rig.Got(rig.Free())
 	s.site = rig.Got(rig.StartNginx(ctx, rig.OfLoad, filepath.Join(s.dir, "site"), siteAt(site)))
 	rig.Must(s.site.Await(ctx, "http://"+site+"/"))
@@ -72,18 +79,30 @@ func (s *subject) start(ctx context.Context, binary string, state nodeState, con
 		rig.Must(os.WriteFile(file, []byte("write "+token+"\n"), 0o600))
 		config += "admin-token-file: " + file + "\n"
 	}
-	s.node = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: s.listen, Admin: s.admin, Site: site, Dir: s.dir, Config: config}))
-	rig.Must(s.node.Await(ctx, "http://"+s.admin+"/readyz"))
+	ask := headWith
+	s.asked = s.at["listen"]
+	if state.proxy {
+		ask = func(fields string) []byte { return headFor("/forward", forwarded+fields) }
+		s.asked = s.at["verdict-listen"]
+		cert := filepath.Join(s.dir, "cert.pem")
+		rig.Got(exec.CommandContext(ctx, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=shop.example", "-keyout", cert, "-out", cert).Output())
+		config += fmt.Sprintf("tls-cert-file: %s\ntls-key-file: %[1]s\nverdict-listen: %[2]s\nredirect-listen: %[3]s\n", cert, s.asked, s.at["redirect-listen"])
+	}
+	s.node = rig.Got(rig.StartNode(ctx, rig.NodeConfig{Binary: binary, Listen: s.at["listen"], Admin: s.at["admin"], Site: site, Dir: s.dir, Config: config}))
+	rig.Must(s.node.Await(ctx, "http://"+s.at["admin"]+"/readyz"))
 	rig.Must(s.node.AwaitFunc(ctx, "lets the visitor in", func(ctx context.Context) bool {
-		cookie, err := comeIn(ctx, s.listen)
-		s.request = headWith("Cookie: " + cookie + "\r\n")
+		cookie, err := comeIn(ctx, s.asked, ask(""))
+		s.request = ask("Cookie: " + cookie + "\r\n")
 		return err == nil
 	}))
 }
 
+// forwarded is what a proxy tells of the visitor.
+const forwarded = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.7\r\n"
+
 // metric returns one of the node's own figures.
 func (s *subject) metric(ctx context.Context, name string) (n int) {
-	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.admin+"/metrics", nil))
+	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at["admin"]+"/metrics", nil))
 	req.Header.Set("Authorization", "Bearer "+token)
 	resp := rig.Got(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
@@ -99,27 +118,17 @@ location / { return 200 "hello\n"; }
 location = %s { proxy_pass http://%[1]s/; } }`, listen, formPath)}
 }
 
-// comeIn has somebody new come to a node, and returns the pass, NAME=VALUE. It is an error if the site has not answered.
-func comeIn(ctx context.Context, listen string) (string, error) {
-	var d net.Dialer
-	c, err := d.DialContext(ctx, "tcp", listen)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(10 * time.Second)) // what fails here fails in the next line
-	if _, err := c.Write(newcomer(0)); err != nil {
-		return "", err
-	}
-	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	if cookies := resp.Cookies(); resp.Header.Get("Ropeline-State") == "" && len(cookies) == 1 {
-		return cookies[0].Name + "=" + cookies[0].Value, nil
-	}
-	return "", fmt.Errorf("the answer is %s, with Ropeline-State %q", resp.Status, resp.Header.Get("Ropeline-State"))
+// comeIn has somebody new come to a node, with a request, and returns the pass, NAME=VALUE. It is an error if they are not let in.
+func comeIn(ctx context.Context, address string, request []byte) (pass string, err error) {
+	return pass, load.Newcomers(ctx, address, 1, func(int) []byte { return request }, func(_ int, r *fasthttp.Response) error {
+		for _, header := range r.Header.Cookies() {
+			pass, _, _ = strings.Cut(string(header), ";")
+		}
+		if state := r.Header.Peek("Ropeline-State"); state != nil || pass == "" {
+			return fmt.Errorf("the answer is %d, with Ropeline-State %q", r.StatusCode(), state)
+		}
+		return nil
+	})
 }
 
 func (s *subject) end() {
@@ -135,7 +144,7 @@ func (s *subject) end() {
 func (s *subject) windows(ctx context.Context, n int, lasts time.Duration) (all []seen) {
 	for range n {
 		used, begun := rig.Got(s.node.Usage()), time.Now()
-		r, err := rate.Run(ctx, rate.Config{Address: s.listen, Requests: [][]byte{s.request}, Conns: visitorUses, Rate: perSecond, Lasts: lasts})
+		r, err := rate.Run(ctx, rate.Config{Address: s.asked, Requests: [][]byte{s.request}, Conns: visitorUses, Rate: perSecond, Lasts: lasts})
 		rig.Must(err)
 		used = rig.Got(s.node.Usage()).Sub(used)
 		passed := time.Since(begun).Seconds()
@@ -217,10 +226,7 @@ type running struct {
 // startFlood starts a flood at a low priority. At the lowest one, on a machine that does something else as well, it would stand
 // still for so long that the node ends its connections.
 func startFlood(ctx context.Context, self string, k kind, s *subject, c config) *running {
-	address, f := s.listen, &running{k: k}
-	if k.admin {
-		address = s.admin
-	}
+	address, f := s.at[cmp.Or(k.to, "listen")], &running{k: k}
 	args := []string{"-n", "10", self, "flood", "--kind", k.name, "--address", address}
 	if k.open != nil {
 		f.want = k.open(c.most)

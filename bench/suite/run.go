@@ -51,11 +51,18 @@ func (h *harness) measure(ctx context.Context, b benchmark) (err error) {
 	}
 	defer os.RemoveAll(h.dir)
 	h.recorded = map[string]recording{}
-	endSite, err := h.startSite(ctx, b)
-	if err != nil {
+	if h.site, err = rig.Free(); err != nil {
 		return err
 	}
-	defer endSite()
+	if b.site {
+		site, err := rig.StartSite(ctx, filepath.Join(h.dir, "site"), h.site)
+		if site != nil {
+			defer func() { _ = site.Stop() }()
+		}
+		if err != nil {
+			return err
+		}
+	}
 	entries := h.choose(b)
 	for round := range h.rounds {
 		for _, e := range entries {
@@ -72,22 +79,6 @@ func (h *harness) measure(ctx context.Context, b benchmark) (err error) {
 		}
 	}
 	return nil
-}
-
-// startSite starts the origin, if b has a use for it, and returns what ends it. Its address is a free one in any case.
-func (h *harness) startSite(ctx context.Context, b benchmark) (end func(), err error) {
-	end = func() {}
-	if h.site, err = rig.Free(); err != nil || !b.site {
-		return end, err
-	}
-	if missing := rig.Missing("nginx"); len(missing) > 0 {
-		return end, fmt.Errorf("the site cannot be run: %s is missing", missing[0])
-	}
-	site, err := rig.StartSite(ctx, filepath.Join(h.dir, "site"), h.site)
-	if site != nil {
-		end = func() { _ = site.Stop() }
-	}
-	return end, err
 }
 
 // choose returns the entries to measure, and says which cannot be.
