@@ -105,12 +105,10 @@ func (h *harness) choose(b benchmark) (chosen []entry) {
 
 // one starts a server, has it asked, and ends it.
 func (h *harness) one(ctx context.Context, e entry) (s sample, err error) {
-	p, err := h.place(ctx)
-	if err != nil {
-		return s, err
-	}
+	p := &place{harness: h, ctx: ctx}
 	defer func() { err = errors.Join(err, p.end()) }()
 	err = rig.Try(func() {
+		p.dir, p.listen, p.admin = rig.Got(os.MkdirTemp(h.dir, "server")), rig.Got(rig.Free()), rig.Got(rig.Free())
 		due := rig.Got(h.due(e))
 		sub := e.start(p)
 		load := rate.Config{Address: cmp.Or(sub.address, p.listen), Requests: sub.heads, OnePerConn: sub.onePerConn, Conns: cmp.Or(e.conns, usualConns), Rate: due}
@@ -179,14 +177,6 @@ func (h *harness) due(e entry) (float64, error) {
 		return 0, fmt.Errorf("it goes by the rate of %q, which was not measured", e.halfOf)
 	}
 	return all[len(all)-1][perSecond] / 2, nil
-}
-
-// place returns where the next server runs.
-func (h *harness) place(ctx context.Context) (p *place, err error) {
-	err = rig.Try(func() {
-		p = &place{harness: h, ctx: ctx, dir: rig.Got(os.MkdirTemp(h.dir, "server")), listen: rig.Got(rig.Free()), admin: rig.Got(rig.Free())}
-	})
-	return p, err
 }
 
 func (s *subject) usage() (total rig.Usage) {
