@@ -253,22 +253,29 @@ func (f *running) count() int {
 	return int(f.last().Answered)
 }
 
-// longestRise is how long a flood may take to come to its bound and settle there. A node that makes little garbage collects it each two minutes.
+// longestRise is how long a flood may take to come to its bound and settle there.
 const longestRise = 15 * time.Minute
+
+// littleGarbage is how long no collection comes while little garbage is made. Go collects it every two minutes then.
+const littleGarbage = 100 * time.Second
 
 // await returns when the flood is at its bound, and what comes and goes there is as it will be: who is in line, which takes time, and the heap,
 // which takes collections. Each sets up to where the heap grows until the next by what is alive, and pages become resident when it first grows into
-// them. The first one at the bound finds all of the flood, the second ends the growth up to there, and in the third cycle what stacks gave back is filled.
+// them. The first one at the bound finds all of the flood, the second ends the growth up to there, in the third cycle what stacks gave back is filled,
+// and the fourth finds as many of them large as there ever are. Where little garbage is made the heap does not grow into what it may.
 func (f *running) await(ctx context.Context, s *subject, c config, told func()) {
-	begun, collected := time.Now(), -1
+	begun, first, is, since := time.Now(), -1, 0, time.Time{}
 	for next := begun.Add(10 * time.Second); ; {
 		rig.Must(errors.Join(f.Sleep(ctx, time.Second), s.node.Sleep(ctx, 0)))
 		if f.count() >= f.want*98/100 { // of connections, some are always being made
 			now := s.metric(ctx, collections)
-			if collected < 0 {
-				collected = now
+			if first < 0 {
+				first = now
 			}
-			if now >= collected+c.cycles && time.Since(begun) >= min(settle, c.lasts) {
+			if now != is {
+				is, since = now, time.Now()
+			}
+			if (now >= first+c.cycles || time.Since(since) >= littleGarbage) && time.Since(begun) >= min(settle, c.lasts) {
 				return
 			}
 		}
