@@ -8,7 +8,7 @@ import (
 
 // handshakeMax is how many bytes a client may send until its handshake is complete. A ClientHello with keys of the largest
 // post-quantum kind has less than 4 KB, and may come twice; crypto/tls holds up to 64 KiB of it, several times over.
-const handshakeMax = 16 << 10
+const handshakeMax = 8 << 10
 
 var errLongHandshake = errors.New("the TLS handshake is too long")
 
