@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -126,13 +127,8 @@ func choose(all []scenario, pattern string) ([]scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	var chosen []scenario
-	for _, s := range all {
-		if re.MatchString(s.Name) {
-			chosen = append(chosen, s)
-		}
-	}
-	if chosen == nil {
+	chosen := slices.DeleteFunc(all, func(s scenario) bool { return !re.MatchString(s.Name) })
+	if len(chosen) == 0 {
 		return nil, fmt.Errorf("no scenario is called %s; ropeline-bench list NAME has those of a measurement", pattern)
 	}
 	return chosen, nil

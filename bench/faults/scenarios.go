@@ -3,6 +3,8 @@
 package faults
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/load"
@@ -32,21 +34,13 @@ var (
 	wideCrowd = load.Crowd{Rate: 400}
 )
 
-// uneven repeats a node among those that visitors ask.
-func uneven(often string, n int, others ...string) []string {
-	for range n {
-		others = append(others, often)
-	}
-	return others
-}
-
 // long is how long a cut or a pause lasts that is meant to outlast every lease.
 const long = 20 * time.Second
 
 // scenarios returns all of them, in order.
 func scenarios() []scenario {
 	all := []scenario{
-		{Name: "F1", Fault: "uneven load, nothing else", Injected: "seven of eight visitors ask one node of five", Targets: uneven("a1", 28, "a2", "b1", "b2", "a3"), Length: 40 * time.Second, Check: checkFull},
+		{Name: "F1", Fault: "uneven load, nothing else", Injected: "seven of eight visitors ask one node of five", Targets: append([]string{"a2", "b1", "b2", "a3"}, slices.Repeat([]string{"a1"}, 28)...), Length: 40 * time.Second, Check: checkFull},
 		{Name: "F1b", Fault: "all load at one site", Injected: "nobody asks the other site", Targets: []string{"a1", "a2", "a3"}, Length: 40 * time.Second, Check: checkFull},
 		{Name: "F2", Fault: "1, 5 and 20 % of packets lost, 5 % doubled, 5 % late by 100 ms, 20 ms of delay", Injected: "UDP proxies, every link", Script: bendLinks},
 		{Name: "F3", Fault: "the sites cut apart, then healed", Injected: "link between the sites taken down", Cuts: true, Script: cutSites(long)},
@@ -79,9 +73,7 @@ func scenarios() []scenario {
 		if s.Nodes == nil {
 			s.Nodes = five
 		}
-		if s.Room == (roomArgs{}) {
-			s.Room = fullRoom
-		}
+		s.Room = cmp.Or(s.Room, fullRoom)
 		if s.Crowd.Rate == 0 {
 			s.Crowd = fullCrowd
 		}

@@ -175,7 +175,7 @@ func (s *subject) atRest(ctx context.Context) (most float64) {
 // watching takes samples of a node's memory.
 type watching struct {
 	end  func()
-	done chan struct{}
+	runs sync.WaitGroup
 
 	mu  sync.Mutex // guards the following
 	all []float64
@@ -185,16 +185,15 @@ type watching struct {
 // watch takes samples until stop is called.
 func (s *subject) watch(ctx context.Context) *watching {
 	ctx, end := context.WithCancel(ctx)
-	w := &watching{end: end, done: make(chan struct{})}
-	go func() {
-		defer close(w.done)
+	w := &watching{end: end}
+	w.runs.Go(func() {
 		for rig.Sleep(ctx, looks) == nil {
 			m, err := s.memory()
 			w.mu.Lock()
 			w.all, w.err = append(w.all, m), errors.Join(w.err, err)
 			w.mu.Unlock()
 		}
-	}()
+	})
 	return w
 }
 
@@ -211,7 +210,7 @@ func (w *watching) taken() (n int, newest float64) {
 // stop returns all samples.
 func (w *watching) stop() []float64 {
 	w.end()
-	<-w.done
+	w.runs.Wait()
 	rig.Must(w.err)
 	return w.all
 }

@@ -3,6 +3,7 @@ package load
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,11 +60,9 @@ type roomJSON struct {
 func (h head) read(now time.Time) answer {
 	a := answer{status: h.status}
 	var room roomJSON
-	if len(h.body) > 0 {
-		// An application's own JSON is allowed to be anything.
-		if err := json.Unmarshal(h.body, &room); err != nil {
-			room = roomJSON{}
-		}
+	// There may be none, and an application's own JSON is allowed to be anything.
+	if json.Unmarshal(h.body, &room) != nil {
+		room = roomJSON{}
 	}
 	switch {
 	case h.state == "waiting" || room.Room.In:
@@ -85,12 +84,9 @@ func (h head) read(now time.Time) answer {
 // turnedAway reports whether a status says that the request was not looked at,
 // as opposed to an answer that the site gives to those who are in.
 func turnedAway(status int) bool {
-	switch status {
-	case http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestURITooLong,
-		http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge:
-		return true
-	}
-	return false
+	return slices.Contains([]int{
+		http.StatusBadRequest, http.StatusRequestTimeout, http.StatusRequestURITooLong, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
+	}, status)
 }
 
 // Bounds on the pauses that visitors follow: a server that says 0 must not
@@ -119,9 +115,6 @@ func (h head) pause(seconds float64, now time.Time) time.Duration {
 // parseSeconds reads a number of seconds or an HTTP date. 0 is neither.
 func parseSeconds(s string, now time.Time) float64 {
 	s = strings.TrimSpace(s)
-	if s == "" {
-		return 0
-	}
 	if n, err := strconv.ParseFloat(s, 64); err == nil && n == n {
 		return n
 	}

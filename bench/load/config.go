@@ -180,10 +180,7 @@ func parseTarget(raw string) (endpoint, error) {
 		return endpoint{}, fmt.Errorf("%w: target %q must look like http://127.0.0.1:8080/", ErrConfig, raw)
 	}
 	t := endpoint{host: u.Host, path: accesslog.CleanPath(u.RequestURI()), tls: u.Scheme == "https"}
-	port := u.Port()
-	if port == "" {
-		port = map[bool]string{false: "80", true: "443"}[t.tls]
-	}
+	port := cmp.Or(u.Port(), map[bool]string{false: "80", true: "443"}[t.tls])
 	t.address = net.JoinHostPort(u.Hostname(), port)
 	return t, nil
 }

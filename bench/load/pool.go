@@ -2,6 +2,7 @@ package load
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -43,10 +44,7 @@ type conn struct {
 func newPool(open context.Context, e endpoint, cfg Config) *pool {
 	p := &pool{endpoint: e, dial: cfg.Dial, open: open, slots: make(chan struct{}, cfg.Conns), idle: make(chan *conn, cfg.Conns)}
 	if e.tls {
-		p.tls = &tls.Config{}
-		if cfg.TLS != nil {
-			p.tls = cfg.TLS.Clone()
-		}
+		p.tls = cmp.Or(cfg.TLS.Clone(), &tls.Config{})
 		if p.tls.ServerName == "" {
 			p.tls.ServerName, _, _ = net.SplitHostPort(e.address)
 		}

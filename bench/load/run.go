@@ -60,8 +60,7 @@ func Run(ctx context.Context, cfg Config, progress func(Snapshot)) (Report, erro
 	}
 	defer cancel()
 	// Whoever sits in a read notices the end when the connection is closed.
-	stop := context.AfterFunc(ctx, r.client.close)
-	defer stop()
+	defer context.AfterFunc(ctx, r.client.close)()
 
 	told := r.tellProgress(progress)
 	r.send(ctx)
@@ -92,10 +91,8 @@ func (r *run) sleep(ctx context.Context, until time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -78,11 +79,7 @@ func (v *visitor) pass(ctx context.Context, due time.Duration, r request, patien
 		if !ok || a.verdict != waiting {
 			return a, ok
 		}
-		pause := a.pause
-		if pause == 0 {
-			pause = v.run.cfg.Poll
-		}
-		due = a.done + pause
+		due = a.done + cmp.Or(a.pause, v.run.cfg.Poll)
 		if patience > 0 && due-began > patience {
 			return a, false
 		}

@@ -74,13 +74,7 @@ const (
 )
 
 func (b Bound) judge(s benchmath.Summary) verdict {
-	most, least := b.Most, b.Least
-	if most == 0 {
-		most = math.Inf(1)
-	}
-	if least == 0 {
-		least = math.Inf(-1)
-	}
+	most, least := cmp.Or(b.Most, math.Inf(1)), cmp.Or(b.Least, math.Inf(-1))
 	switch {
 	case math.IsInf(s.Hi-s.Lo, 0): // with too few values it may have one end
 		return open

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,10 +97,7 @@ func (e Example) Program() string {
 // Start runs an example that was written to file, and returns when it listens. program is in place of Program, unless
 // it is empty.
 func (e Example) Start(ctx context.Context, file, program string) (p *Process, err error) {
-	c := Command{Name: program}
-	if c.Name == "" {
-		c.Name = e.Program()
-	}
+	c := Command{Name: cmp.Or(program, e.Program())}
 	dir := filepath.Dir(file)
 	switch e.Program() {
 	case "":

@@ -1,6 +1,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -56,9 +57,7 @@ func Missing(names ...string) (missing []string) {
 			continue
 		}
 		said := filepath.Base(name)
-		if source, ok := sources[name]; ok {
-			said += " (" + source + ")"
-		} else if source, ok := sources[said]; ok {
+		if source := cmp.Or(sources[name], sources[said]); source != "" {
 			said += " (" + source + ")"
 		}
 		missing = append(missing, said)

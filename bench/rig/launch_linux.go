@@ -54,7 +54,9 @@ func processClock(pid int) (time.Duration, error) {
 	return time.Duration(t.Nano()), nil
 }
 
-func threadClock() time.Duration {
+// OwnThread is the processor time that the calling thread has used; 0 where it is not known. Lock the goroutine to it
+// first.
+func OwnThread() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) != nil {
 		return 0

@@ -37,4 +37,5 @@ func processClock(int) (time.Duration, error) {
 	return 0, errors.New("processor time is read on Linux only")
 }
 
-func threadClock() time.Duration { return 0 }
+// OwnThread is not known here.
+func OwnThread() time.Duration { return 0 }

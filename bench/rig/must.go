@@ -39,10 +39,8 @@ func Got[T any](value T, err error) T {
 
 // Sleep waits for d. It is an error if ctx ends before.
 func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -3,6 +3,7 @@
 package rig
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,7 @@ type Place struct {
 
 // seed returns the address that others join at.
 func (p Place) seed() string {
-	if p.Advertise != "" {
-		return p.Advertise
-	}
-	return p.Mesh
+	return cmp.Or(p.Advertise, p.Mesh)
 }
 
 // Network is what the nodes of a mesh reach each other through. Visitors and the

@@ -209,12 +209,10 @@ func (p *Process) Ended() <-chan struct{} { return p.done }
 
 // EndedWithin waits for at most d and reports whether the program has ended.
 func (p *Process) EndedWithin(d time.Duration) bool {
-	late := time.NewTimer(d)
-	defer late.Stop()
 	select {
 	case <-p.done:
 		return true
-	case <-late.C:
+	case <-time.After(d):
 		return false
 	}
 }
@@ -295,10 +293,8 @@ func (p *Process) AwaitFunc(ctx context.Context, what string, ready func(context
 
 // Sleep waits for d. It is an error if the program or ctx ends before.
 func (p *Process) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-p.done:
 		return fmt.Errorf("%s has ended: %v; it said last:\n%s", p.name, p.cmd.ProcessState, p.Tail(tail))
@@ -315,9 +311,5 @@ func answers(ctx context.Context, url string) bool {
 		return false
 	}
 	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return false
-	}
-	resp.Body.Close()
-	return resp.StatusCode != http.StatusServiceUnavailable
+	return err == nil && resp.Body.Close() == nil && resp.StatusCode != http.StatusServiceUnavailable
 }

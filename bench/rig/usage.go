@@ -39,16 +39,9 @@ func (p *Process) CPU() (time.Duration, error) {
 
 // Own is the processor time that this process has used, its children not included; 0 where it is not known.
 func Own() time.Duration {
-	used, err := processClock(os.Getpid())
-	if err != nil {
-		return 0
-	}
+	used, _ := processClock(os.Getpid())
 	return used
 }
-
-// OwnThread is the processor time that the calling thread has used; 0 where it is not known. Lock the goroutine to it
-// first.
-func OwnThread() time.Duration { return threadClock() }
 
 // usageOf is Usage of a process by its number, as the files below proc and the clock have it.
 func usageOf(proc string, pid int, clock func(pid int) (time.Duration, error)) (total Usage, err error) {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ropeline/ropeline/node/room"
 )
@@ -40,15 +41,7 @@ func (s *schedule) bound() (over int, ok bool) {
 // betweenTwo reports whether there may be a site that two others hear, or have heard just before,
 // who do not hear each other.
 func (s *schedule) betweenTwo() bool {
-	if s.sites < 3 {
-		return false
-	}
-	for _, c := range s.cuts {
-		if c.peer > 0 || c.site != s.cuts[0].site {
-			return true
-		}
-	}
-	return false
+	return s.sites >= 3 && slices.ContainsFunc(s.cuts, func(c cut) bool { return c.peer > 0 || c.site != s.cuts[0].site })
 }
 
 // boundText says the same in a table.
