@@ -16,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,9 +58,7 @@ func newSite(t *testing.T) *site {
 // ok ends a test for which something could not be done.
 func (s *site) ok(errs ...error) {
 	s.t.Helper()
-	if err := errors.Join(errs...); err != nil {
-		s.t.Fatal(err)
-	}
+	must.OK(errors.Join(errs...))
 }
 
 func (s *site) write(path string, content []byte) {
@@ -300,13 +297,9 @@ func TestRunLooksUntilItEnds(t *testing.T) {
 	f := must.Do(Load(Config{
 		Pairs: []Pair{{s.cert, s.key}}, Interval: time.Millisecond, Clock: func() time.Time { return noon }, Logger: slog.New(slog.DiscardHandler),
 	}))
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	done.Go(func() { f.Run(ctx) })
+	must.Run(t, func(ctx context.Context) error { f.Run(ctx); return nil })
 	s.put(month("new.example"))
 	for shown(f, "") != "new.example" {
 		time.Sleep(time.Millisecond)
 	}
-	cancel()
-	done.Wait()
 }

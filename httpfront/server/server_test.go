@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -67,20 +65,11 @@ func example(t *testing.T, site http.Handler, most int) Config {
 	}
 }
 
-// start makes a node and runs it until the test ends, or until it is stopped, which returns what
-// Run did.
-func start(t *testing.T, cfg Config) (s *Server, stop func() error) {
+// start makes a node and runs it until the test ends, or until it is stopped.
+func start(t *testing.T, cfg Config) (s *Server, stop func()) {
 	t.Helper()
 	s = must.Do(New(cfg))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	stop = sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
-	t.Cleanup(func() { noError(t, stop()) })
-	return s, stop
+	return s, must.Run(t, s.Run)
 }
 
 // awaitReady waits until nodes take visitors.
@@ -113,7 +102,7 @@ func TestTwoServersInOneProcess(t *testing.T) {
 	t.Parallel()
 	var logs [2]strings.Builder
 	var nodes [2]*Server
-	var stops [2]func() error
+	var stops [2]func()
 	for i, word := range []string{"bread", "books"} {
 		cfg := example(t, says(word), i+1)
 		cfg.Name, cfg.Logger = word, slog.New(slog.NewTextHandler(&logs[i], nil))
@@ -135,7 +124,7 @@ func TestTwoServersInOneProcess(t *testing.T) {
 			return strings.Contains(page, want+"\n")
 		})
 	}
-	noError(t, stops[0]())
+	stops[0]()
 	select {
 	case <-nodes[0].Stopping():
 	default:
@@ -147,7 +136,7 @@ func TestTwoServersInOneProcess(t *testing.T) {
 	if text, waits := visit(t, nodes[1].Addresses().Visitors); !waits {
 		t.Errorf("once the other has stopped, a visitor of the full room gets %.40q", text)
 	}
-	noError(t, stops[1]())
+	stops[1]()
 	for i, other := range []string{nodes[1].Status().Node, nodes[0].Status().Node} {
 		if strings.Contains(logs[i].String(), other) || !strings.Contains(logs[i].String(), "msg=stopped") {
 			t.Errorf("the log of one node has to tell of its end, and nothing of the other:\n%s", logs[i].String())

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/caddyserver/certmagic"
@@ -48,9 +47,7 @@ func TestChallengesOfAnotherNodeAreAnswered(t *testing.T) {
 		t.Helper()
 		text := fmt.Appendf(nil, `{"type": %q, "token": "token", "keyAuthorization": "token.thumbprint", "identifier": {"type": "dns", "value": %q}}`, kind, domain)
 		name := filepath.Join("acme", "127.0.0.1-1-dir", "challenge_tokens", domain+".json")
-		if err := (&certmagic.FileStorage{Path: storage}).Store(t.Context(), name, text); err != nil {
-			t.Fatal(err)
-		}
+		must.OK((&certmagic.FileStorage{Path: storage}).Store(t.Context(), name, text))
 	}
 	put("http-01")
 	for of, want := range map[[2]string]bool{{domain, path}: true, {"other.example", path}: false, {domain, challengePath + "other"}: false} {
@@ -89,15 +86,11 @@ func TestFailuresAreTold(t *testing.T) {
 		}
 		return err
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	done.Go(func() { m.Run(ctx) })
+	must.Run(t, func(ctx context.Context) error { m.Run(ctx); return nil })
 	<-failed
 	if s := m.Status(); !strings.Contains(s[0].Error, "connection refused") {
 		t.Errorf("afterwards: %+v", s)
 	}
-	cancel()
-	done.Wait()
 }
 
 func TestNewRefusesWhatCannotWork(t *testing.T) {

@@ -98,13 +98,9 @@ func TestRotation(t *testing.T) {
 	rotate := func(signing, also proof.PrivateKey) error {
 		return s.Rotate(proof.Keys{Signing: signing, Also: []proof.PublicKey{also.Public()}})
 	}
-	if err := rotate(key("one", 1), next); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(rotate(key("one", 1), next))
 	publishes(t, s, "one", "two") // before it is used
-	if err := rotate(next, key("one", 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(rotate(next, key("one", 1)))
 	if token(s, visitor(1), now) == old {
 		t.Error("what the last key has signed is used on")
 	}
@@ -122,9 +118,7 @@ func publishes(t *testing.T, s *proof.Signer, want ...string) {
 	var set struct {
 		Keys []map[string]string `json:"keys"`
 	}
-	if err := json.Unmarshal(s.JWKS(), &set); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(json.Unmarshal(s.JWKS(), &set))
 	for _, k := range set.Keys {
 		if k["kty"] != "OKP" || k["crv"] != "Ed25519" || k["use"] != "sig" || k["alg"] != "EdDSA" || k["x"] == "" || k["d"] != "" {
 			t.Errorf("key %v", k)

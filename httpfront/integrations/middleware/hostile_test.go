@@ -28,9 +28,7 @@ func TestWhoClosesTheirHalfIsNotLetIn(t *testing.T) {
 	} {
 		c := must.Do(net.Dial("tcp", srv.Listener.Addr().String()))
 		must.Do(io.WriteString(c, request))
-		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(c.(*net.TCPConn).CloseWrite())
 		if answer := must.Do(io.ReadAll(c)); !strings.HasPrefix(string(answer), "HTTP/1.1 503 ") {
 			t.Errorf("%.20q: %q", request, answer)
 		}

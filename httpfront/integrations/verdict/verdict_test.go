@@ -104,10 +104,12 @@ var (
 
 // serve runs a server for a judge, and returns its address.
 func serve(t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
-	return serveUntil(t.Context(), t, j, trusted, change...)
+	addr, _ := serveUntil(t, j, trusted, change...)
+	return addr
 }
 
-func serveUntil(ctx context.Context, t *testing.T, j Judge, trusted string, change ...func(*Config)) string {
+// serveUntil is serve, until stop is called.
+func serveUntil(t *testing.T, j Judge, trusted string, change ...func(*Config)) (addr string, stop func()) {
 	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))
 	cfg := Config{
 		Listener: ln, Judge: j, TrustedProxies: []netip.Prefix{netip.MustParsePrefix(trusted)},
@@ -116,15 +118,7 @@ func serveUntil(ctx context.Context, t *testing.T, j Judge, trusted string, chan
 	for _, c := range change {
 		c(&cfg)
 	}
-	s := must.Do(New(cfg))
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
-	return ln.Addr().String()
+	return ln.Addr().String(), must.Run(t, must.Do(New(cfg)).Run)
 }
 
 // judged runs a server that trusts those of a network, for a judge that answers so.
@@ -482,10 +476,9 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 // TestAQuestionUnderWayIsAnsweredAtTheEnd of a server that takes no more of them.
 func TestAQuestionUnderWayIsAnsweredAtTheEnd(t *testing.T) {
 	q := newSlow()
-	ctx, end := context.WithCancel(t.Context())
-	addr := serveUntil(ctx, t, &fakeJudge{}, "127.0.0.1/32", q.in)
+	addr, stop := serveUntil(t, &fakeJudge{}, "127.0.0.1/32", q.in)
 	q.ask(&http.Transport{}, addr)
-	end()
+	go stop()
 	for { // until it has begun to end
 		c, err := net.Dial("tcp", addr)
 		if err != nil {

@@ -27,17 +27,7 @@ func inBubble(t *testing.T, f func(l *Log, path string, stop func())) (told stri
 	var messages bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
 		l := must.Do(New(path, slog.New(slog.NewTextHandler(&messages, nil))))
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- l.Run(ctx) }()
-		stop := sync.OnceFunc(func() {
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
-		})
-		f(l, path, stop)
-		stop()
+		f(l, path, must.Run(t, l.Run))
 	})
 	return messages.String()
 }
@@ -110,9 +100,7 @@ func TestRotation(t *testing.T) {
 		t.Run(fmt.Sprint("asked=", asked), func(t *testing.T) {
 			inBubble(t, func(l *Log, path string, stop func()) {
 				write(l, "/1")
-				if err := os.Rename(path, path+".1"); err != nil {
-					t.Fatal(err)
-				}
+				must.OK(os.Rename(path, path+".1"))
 				if asked {
 					l.Reopen()
 				} else {
@@ -134,9 +122,7 @@ func TestRotation(t *testing.T) {
 // TestFileThatEndsWithinALine: a line is not joined to the half of another.
 func TestFileThatEndsWithinALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "access.log")
-	if err := os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(os.WriteFile(path, []byte("203.0.113.7 - - [01/Mar"), 0o600))
 	writeOne(t, path, "/1")
 	expect(t, path, "? /1")
 }

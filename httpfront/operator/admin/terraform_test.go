@@ -21,9 +21,7 @@ func TestTerraform(t *testing.T) {
 				Method, Path string
 				Body, Result any
 			}
-			if err := json.Unmarshal([]byte(strings.NewReplacer(ids...).Replace(call)), &of); err != nil {
-				t.Fatal(err)
-			}
+			must.OK(json.Unmarshal([]byte(strings.NewReplacer(ids...).Replace(call)), &of))
 			_, got := b.ask(of.Method, of.Path, of.Body)
 			is(t, of.Method+" "+of.Path, shaped(got["result"], of.Result, &ids), of.Result)
 		}

@@ -37,9 +37,7 @@ func readCLDR(t *testing.T) (languages map[Tag]cldrFacts, counts []int) {
 		Counts    []int                `json:"counts"`
 		Languages map[string]cldrFacts `json:"languages"`
 	}
-	if err := json.Unmarshal(src, &all); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(json.Unmarshal(src, &all))
 	for _, l := range All() {
 		if _, ok := all.Languages[l.Tag()]; !ok {
 			t.Fatalf("testdata/cldr.json has no %s; make it anew as testdata/cldr.mjs says", l.Tag())

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -186,9 +185,7 @@ func TestKeysAreFetchedWhenTheyAreNeeded(t *testing.T) {
 	expect(two, nil, 2)
 	// A key that is not published any more is not taken any more.
 	node.publish(two)
-	if err := v.keys.fetch(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(v.keys.fetch(t.Context()))
 	expect(one, ErrNoProof, 3)
 }
 
@@ -198,9 +195,7 @@ func TestAnotherNodeIsAskedForTheKeys(t *testing.T) {
 	dead.keys.Store(nil)
 	v := verifierOf(dead.URL, alive.URL)
 	for range 3 {
-		if err := v.keys.fetch(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.OK(v.keys.fetch(t.Context()))
 	}
 	if dead.asked.Load() != 1 || alive.asked.Load() != 3 {
 		t.Errorf("asked %d and %d times, want the one that answers", dead.asked.Load(), alive.asked.Load())
@@ -233,15 +228,9 @@ func TestWhatIsNoKeySetIsNotTaken(t *testing.T) {
 func TestRunFetchesUntilItsContextEnds(t *testing.T) {
 	node := serveKeys(t, key("one", 1))
 	v := verifier(func(cfg *Config) { cfg.JWKS, cfg.Refresh = []string{node.URL}, time.Millisecond })
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error)
-	go func() { done <- v.Run(ctx) }()
+	defer must.Run(t, v.Run)()
 	for node.asked.Load() < 3 {
 		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	if err := <-done; err != nil {
-		t.Error(err)
 	}
 }
 

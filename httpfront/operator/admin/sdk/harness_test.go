@@ -170,9 +170,7 @@ type fields map[string]any
 func shows(t *testing.T, what string, answer any, want fields) {
 	t.Helper()
 	var got fields
-	if err := json.Unmarshal(must.Do(json.Marshal(answer)), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(json.Unmarshal(must.Do(json.Marshal(answer)), &got))
 	for name, v := range want {
 		if fmt.Sprint(got[name]) != fmt.Sprint(v) {
 			t.Errorf("%s: %s is %v, want %v", what, name, got[name], v)
