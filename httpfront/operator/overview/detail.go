@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
@@ -74,29 +75,19 @@ func (s *seen) shares(id crdt.RoomID, v *room.View) []dashboard.SiteShare {
 		}
 		sites = append(sites, share)
 	}
-	take := func(node string, r *Report) {
+	for _, r := range s.alive() {
 		for i := range sites {
 			if sites[i].Site != r.Site {
 				continue
 			}
+			if slices.Contains(r.Leads, id.String()) {
+				sites[i].Counter = r.Node.Node
+			}
 			for k := range r.Rooms {
-				of := &r.Rooms[k]
-				if of.Room != id {
-					continue
-				}
-				if of.Leads {
-					sites[i].Counter = node
-				}
-				if sites[i].Rights != nil {
+				if of := &r.Rooms[k]; of.Room == id && sites[i].Rights != nil {
 					add(sites[i].Rights, &of.Rights)
 				}
 			}
-		}
-	}
-	take(s.status.Node, s.self)
-	for _, p := range s.status.Peers {
-		if r := s.report(&p); r != nil && p.State == "alive" {
-			take(p.Node, r)
 		}
 	}
 	return sites

@@ -8,15 +8,6 @@ import (
 	"github.com/ropeline/ropeline/node/catalog"
 )
 
-// LimitMemoryReport is how a node gets by with its memory for rate limits. The zero value
-// is that of a node that does not tell of it.
-type LimitMemoryReport struct {
-	Bytes    int
-	Keys     int    // for which there is room; 0: there is no rule
-	Replaced uint64 // keys that were forgotten too early, since the start
-	Lately   uint64 // of those, within recentMax*recentGap
-}
-
 // reportLocked returns what this node says of itself.
 func (o *Overview) reportLocked(s *node.Status) *Report {
 	r := ReportOf(s, o.cfg.Address)
@@ -24,8 +15,8 @@ func (o *Overview) reportLocked(s *node.Status) *Report {
 	if o.cfg.Origins != nil {
 		r.Origins = o.cfg.Origins()
 	}
-	if now := r.LimitMemory.Replaced; len(o.replaced) > 0 && now > o.replaced[0] {
-		r.LimitMemory.Lately = now - o.replaced[0]
+	if now := r.Limits.Replaced; len(o.replaced) > 0 && now > o.replaced[0] {
+		r.Limits.ReplacedLately = now - o.replaced[0]
 	}
 	return r
 }
@@ -45,17 +36,17 @@ func (s *seen) limits() []dashboard.Limit {
 			put(limitOf(&l))
 		}
 	}
-	for i := range s.self.Limits {
-		own := &s.self.Limits[i]
+	for i := range s.self.Rules {
+		own := &s.self.Rules[i]
 		if _, set := at[own.ID]; !set {
 			put(dashboard.Limit{ID: own.ID, Name: own.Name, Scope: own.Scope})
 		}
 		all[at[own.ID]].State = dashboard.LimitCounts
 	}
 	for _, r := range s.alive() {
-		for i := range r.Limits {
-			if k, known := at[r.Limits[i].ID]; known {
-				merge(&all[k], &r.Limits[i])
+		for i := range r.Rules {
+			if k, known := at[r.Rules[i].ID]; known {
+				merge(&all[k], &r.Rules[i])
 			}
 		}
 	}
@@ -101,17 +92,4 @@ func (s *seen) alive() []*Report {
 		}
 	}
 	return all
-}
-
-// limitMemory returns how a node gets by with its memory, nil if it has not said.
-func limitMemory(r *Report) *dashboard.LimitMemory {
-	m := &r.LimitMemory
-	if m.Bytes == 0 {
-		return nil
-	}
-	of := &dashboard.LimitMemory{Bytes: int64(m.Bytes), Room: int64(m.Keys), Replaced: m.Replaced, ReplacedLately: m.Lately}
-	for i := range r.Limits {
-		of.Keys += int64(r.Limits[i].Keys)
-	}
-	return of
 }

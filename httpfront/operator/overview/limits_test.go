@@ -56,7 +56,7 @@ func TestLimitsOverTheMesh(t *testing.T) {
 		there.status.Limits = node.LimitsStatus{MemoryBytes: 2 << 20, Keys: 1800, Replaced: 11, Rules: []node.LimitStatus{
 			counting(ids[1], "logins", 50, 1, 0.5, 5), counting(limit.ID{10}.String(), "not known here", 1, 1, 1, 1),
 		}}
-		run(t, o)
+		must.Run(t, o.Run)
 		s := o.Snapshot(time.Now())
 		want := []dashboard.Limit{
 			{ID: ids[0], Name: "off", Order: 1, State: dashboard.LimitDisabled, Scope: "site", Expression: "true", Period: 3600, RequestsPerPeriod: 7, Action: "block"},
@@ -84,12 +84,12 @@ func TestKeysForgottenLately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, here, _ := newMesh()
 		here.status.Limits = node.LimitsStatus{MemoryBytes: 1 << 20, Replaced: 40}
-		run(t, o)
+		must.Run(t, o.Run)
 		lately := func(when string, want uint64) {
 			t.Helper()
-			told := must.Do(DecodeReport(must.Do(o.Answer()))).LimitMemory // as others hear it
+			told := must.Do(DecodeReport(must.Do(o.Answer()))).Limits // as others hear it
 			own := o.Snapshot(time.Now()).Nodes[0].Limits
-			if told.Lately != want || own.ReplacedLately != want || own.Replaced != told.Replaced {
+			if told.ReplacedLately != want || own.ReplacedLately != want || own.Replaced != told.Replaced {
 				t.Errorf("%s it shows %+v and tells others %+v, want %d", when, own, told, want)
 			}
 		}
@@ -104,11 +104,4 @@ func TestKeysForgottenLately(t *testing.T) {
 		here.change(func() { here.status.Limits.Replaced = 0 })
 		lately("where all rules were deleted, and there is a new one", 0)
 	})
-}
-
-// TestANodeThatDoesNotTellOfLimits is of a version that has none; nothing is known of it.
-func TestANodeThatDoesNotTellOfLimits(t *testing.T) {
-	if m := limitMemory(&Report{}); m != nil {
-		t.Errorf("it has %+v", m)
-	}
 }

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -63,8 +64,8 @@ type Overview struct {
 	mu      sync.Mutex    // guards the following
 	round   chan struct{} // closed when the round of questions that is next is over
 	reports map[string]*Report
-	silent  map[string]time.Time
-	recent  map[string]*recently
+	silent  map[string]time.Time // replaced, and never changed, since snapshots have it
+	recent  map[string]recently  // the same
 	// replaced is how many keys of rate limits this node had forgotten too early, oldest first.
 	replaced []uint64
 }
@@ -76,10 +77,8 @@ var _ dashboard.Source = (*Overview)(nil)
 
 // New returns an Overview. Run has to run for it to know of others.
 func New(cfg Config) *Overview {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	return &Overview{cfg: cfg, wake: make(chan struct{}, 1), round: make(chan struct{}), reports: map[string]*Report{}, silent: map[string]time.Time{}, recent: map[string]*recently{}}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	return &Overview{cfg: cfg, wake: make(chan struct{}, 1), round: make(chan struct{}), reports: map[string]*Report{}}
 }
 
 // Answer returns what this node says of itself, for the call of Config.Method.
@@ -136,9 +135,10 @@ func (o *Overview) ask(ctx context.Context, members []transport.Peer, now time.T
 			o.cfg.Logger.Debug("a node does not tell of itself", "peer", from.ID.String(), "error", err)
 			return
 		}
+		r.Node.Node = from.ID.String()
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.reports[from.ID.String()] = r
+		o.reports[r.Node.Node] = r
 	})
 	o.prune(members, now)
 	o.mu.Lock()
@@ -162,21 +162,14 @@ func (o *Overview) prune(members []transport.Peer, now time.Time) {
 			silent[p.Site] = false
 		}
 	}
-	for id := range o.reports {
-		if !there[id] {
-			delete(o.reports, id)
-		}
-	}
-	for site := range o.silent {
-		if !silent[site] {
-			delete(o.silent, site)
-		}
-	}
+	maps.DeleteFunc(o.reports, func(id string, _ *Report) bool { return !there[id] })
+	since := map[string]time.Time{}
 	for site, is := range silent {
-		if _, known := o.silent[site]; is && !known {
-			o.silent[site] = now.UTC()
+		if is {
+			since[site] = cmp.Or(o.silent[site], now.UTC())
 		}
 	}
+	o.silent = since
 }
 
 // note remembers what rooms and rate limits are like now.
@@ -185,22 +178,13 @@ func (o *Overview) note() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.replaced = last(o.replaced, s.Limits.Replaced)
-	there := map[string]bool{}
+	recent := make(map[string]recently, len(s.Rooms))
 	for i := range s.Rooms {
 		r := &s.Rooms[i]
-		there[r.ID] = true
-		of := o.recent[r.ID]
-		if of == nil {
-			of = &recently{}
-			o.recent[r.ID] = of
-		}
-		of.active, of.waiting = last(of.active, r.Active), last(of.waiting, r.Waiting)
+		before := o.recent[r.ID]
+		recent[r.ID] = recently{last(before.active, r.Active), last(before.waiting, r.Waiting)}
 	}
-	for id := range o.recent {
-		if !there[id] {
-			delete(o.recent, id)
-		}
-	}
+	o.recent = recent
 }
 
 // last appends to a copy, since what was returned before is read by others.
@@ -236,15 +220,7 @@ func (o *Overview) see() *seen {
 	status := o.cfg.Local.Status()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := &seen{status: &status, self: o.reportLocked(&status), set: o.cfg.Local.Catalog(), view: o.cfg.Local.View, reports: map[string]*Report{}, silent: map[string]time.Time{}}
-	maps.Copy(s.reports, o.reports)
-	maps.Copy(s.silent, o.silent)
-	recent := make(map[string]recently, len(o.recent))
-	for id, r := range o.recent {
-		recent[id] = *r
-	}
-	s.recent = func(id string) (active, waiting []int64) { return recent[id].active, recent[id].waiting }
-	return s
+	return &seen{status: &status, self: o.reportLocked(&status), set: o.cfg.Local.Catalog(), view: o.cfg.Local.View, reports: maps.Clone(o.reports), silent: o.silent, recent: o.recent}
 }
 
 // Snapshot implements dashboard.Source.

@@ -14,41 +14,32 @@ import (
 
 // Report is what a node says of itself: what others cannot know.
 type Report struct {
-	Name, Site, Version string
-	Address             string // of the mesh; "": it is alone
-	Boot                uint64
-
-	Ready   bool
-	Reason  string // why not ready
-	Leaving bool
-	Store   string
-	Clock   string
-
-	RTTs  map[string]time.Duration // to other nodes, by id
-	Rooms []RoomReport             // in which it has rights, or leads
+	dashboard.Node              // as the dashboard shows it, which a reader completes by what it knows itself
+	Rooms          []RoomReport // in which it has rights
 
 	Down []node.Down // what it knows of nodes that do not run
 
-	Limits      []node.LimitStatus // rate limits that it counts for
-	LimitMemory LimitMemoryReport
-
-	Origins []dashboard.Origin // the servers of the sites behind it
+	Rules []node.LimitStatus // rate limits that it counts for
 }
 
 // RoomReport is what a node has of one room.
 type RoomReport struct {
 	Room   crdt.RoomID
-	Leads  bool // it is its site's counter
 	Rights dashboard.Rights
 }
 
 // ReportOf returns what a node says of itself.
 func ReportOf(s *node.Status, address string) *Report {
 	r := &Report{
-		Name: s.Name, Site: s.Site, Version: s.Version, Boot: s.Boot, Address: address,
-		Ready: s.Ready, Reason: s.Reason, Leaving: s.Leaving, Store: s.Store, Clock: s.Clock,
-		RTTs: map[string]time.Duration{}, Limits: s.Limits.Rules,
-		LimitMemory: LimitMemoryReport{Bytes: s.Limits.MemoryBytes, Keys: s.Limits.Keys, Replaced: s.Limits.Replaced},
+		Node: dashboard.Node{
+			Node: s.Node, Name: s.Name, Site: s.Site, Address: address, Boot: s.Boot, Version: s.Version, State: "alive",
+			Ready: s.Ready, Reason: s.Reason, Leaving: s.Leaving, Store: s.Store, Clock: s.Clock, RTTs: map[string]time.Duration{}, Leads: []string{},
+			Limits: &dashboard.LimitMemory{Bytes: int64(s.Limits.MemoryBytes), Room: int64(s.Limits.Keys), Replaced: s.Limits.Replaced},
+		},
+		Rules: s.Limits.Rules,
+	}
+	for i := range r.Rules {
+		r.Limits.Keys += int64(r.Rules[i].Keys)
 	}
 	for _, p := range s.Peers {
 		if p.RTT > 0 {
@@ -58,15 +49,17 @@ func ReportOf(s *node.Status, address string) *Report {
 	for i := range s.Rooms {
 		st := &s.Rooms[i]
 		id, err := crdt.ParseRoomID(st.ID)
-		leads := st.SiteCounter == s.Node
-		if err != nil || st.Rights == nil && !leads {
+		if err != nil {
 			continue
 		}
-		of := RoomReport{Room: id, Leads: leads}
-		if own := st.Rights; own != nil {
-			of.Rights = dashboard.Rights{Held: own.Held, Free: own.Free, InUse: own.InUse, Borrowed: own.Borrowed}
+		if st.SiteCounter == s.Node {
+			r.Leads = append(r.Leads, st.ID)
 		}
-		r.Rooms = append(r.Rooms, of)
+		if own := st.Rights; own != nil {
+			of := RoomReport{id, dashboard.Rights{Held: own.Held, Free: own.Free, InUse: own.InUse, Borrowed: own.Borrowed}}
+			add(&r.Rights, &of.Rights)
+			r.Rooms = append(r.Rooms, of)
+		}
 	}
 	return r
 }

@@ -16,12 +16,12 @@ import (
 // seen is all that a snapshot is made of.
 type seen struct {
 	status  *node.Status
-	self    *Report                        // what this node says of itself
-	set     *catalog.Catalog               // nil: there is none
-	view    func(crdt.RoomID) *room.View   // nil: there is no such room
-	reports map[string]*Report             // of other nodes, by id; the last that came
-	silent  map[string]time.Time           // sites of which nothing is heard, and since when
-	recent  func(id string) (a, w []int64) // active and waiting, oldest first
+	self    *Report                      // what this node says of itself
+	set     *catalog.Catalog             // nil: there is none
+	view    func(crdt.RoomID) *room.View // nil: there is no such room
+	reports map[string]*Report           // of other nodes, by id; the last that came
+	silent  map[string]time.Time         // sites of which nothing is heard, and since when
+	recent  map[string]recently          // by the id of the room
 }
 
 // snapshot puts the mesh together.
@@ -57,44 +57,27 @@ func (s *seen) snapshot(now time.Time) dashboard.Snapshot {
 // nodes returns this node and all others that have not left and been forgotten, by site and name:
 // whichever node is asked, they come in the same order.
 func (s *seen) nodes() []dashboard.Node {
-	nodes := []dashboard.Node{nodeOf(s.status.Node, s.self)}
+	nodes := []dashboard.Node{s.self.Node}
 	for _, p := range s.status.Peers {
 		// Nothing is wrong with a node that has only not said anything yet.
-		n := nodeOf(p.Node, &Report{Name: p.Name, Site: p.Site, Boot: p.Boot, Ready: true, Store: "ok", Clock: "ok"})
+		n := dashboard.Node{Boot: p.Boot, Ready: true, Store: "ok", Clock: "ok"}
 		if r := s.report(&p); r != nil {
-			n = nodeOf(p.Node, r)
-			n.Name, n.Site = p.Name, p.Site
+			n = r.Node
 		}
-		n.State, n.ClockOffset = p.State, p.ClockOffset
+		n.Node, n.Name, n.Site, n.State, n.ClockOffset = p.Node, p.Name, p.Site, p.State, p.ClockOffset
 		if n.State != "alive" {
-			n.Ready, n.Reason = false, ""
+			n.Ready, n.Reason, n.RTTs = false, "", nil
+		}
+		if n.RTTs == nil {
 			n.RTTs = map[string]time.Duration{}
 		}
+		n.Leads = append([]string{}, n.Leads...)
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b dashboard.Node) int {
 		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Name, b.Name), strings.Compare(a.Node, b.Node))
 	})
 	return nodes
-}
-
-func nodeOf(id string, r *Report) dashboard.Node {
-	n := dashboard.Node{
-		Node: id, Name: r.Name, Site: r.Site, Address: r.Address, Boot: r.Boot, Version: r.Version, State: "alive",
-		Ready: r.Ready, Reason: r.Reason, Leaving: r.Leaving, Store: r.Store, Clock: r.Clock, RTTs: r.RTTs, Leads: []string{},
-		Limits: limitMemory(r), Origins: r.Origins,
-	}
-	if n.RTTs == nil {
-		n.RTTs = map[string]time.Duration{}
-	}
-	for i := range r.Rooms {
-		of := &r.Rooms[i]
-		if of.Leads {
-			n.Leads = append(n.Leads, of.Room.String())
-		}
-		add(&n.Rights, &of.Rights)
-	}
-	return n
 }
 
 // rights returns what the nodes that are alive have of each room, as far as they have said.
@@ -158,8 +141,6 @@ func (s *seen) room(st *node.RoomStatus, of dashboard.Rights) dashboard.Room {
 			r.WaitSeconds = new(int64(wait / time.Second))
 		}
 	}
-	if s.recent != nil {
-		r.RecentActive, r.RecentWaiting = s.recent(st.ID)
-	}
+	r.RecentActive, r.RecentWaiting = s.recent[st.ID].active, s.recent[st.ID].waiting
 	return r
 }
