@@ -45,7 +45,7 @@ func newOperators(cfg *Admin, ln net.Listener, conns int, source dashboard.Sourc
 		return nil, err
 	}
 	sc.Health = adminserver.NewPaths(plain, healthPaths)
-	sc.Parts = append([]adminserver.Part{adminserver.NewPaths(plain, adminPaths), adminserver.Dashboard{Handler: o.dashboard}}, more...)
+	sc.Parts = append([]adminserver.Part{adminserver.NewPaths(plain, adminPaths), o.dashboard}, more...)
 	if o.server, err = adminserver.New(sc); err != nil {
 		return nil, err
 	}

@@ -78,38 +78,3 @@ func (a API) Serve(ctx *fasthttp.RequestCtx) {
 	}
 	ctx.SetBody(resp.Body)
 }
-
-// Dashboard is the page on which operators watch, and its streams. Anybody gets the page's
-// files, which tell nothing; it asks for a token itself.
-type Dashboard struct {
-	// Handler reports whether it has answered.
-	Handler interface {
-		Serve(ctx *fasthttp.RequestCtx) bool
-	}
-}
-
-// Needs implements Part.
-func (d Dashboard) Needs(_, path string) (Scope, bool) {
-	rest, ok := strings.CutPrefix(path, "/api/v1/")
-	parts := strings.Split(rest, "/")
-	switch {
-	case path == "/" || path == "/dashboard" || strings.HasPrefix(path, "/dashboard/"):
-		return Nothing, true
-	case !ok:
-		return Read, false
-	case len(parts) == 1 && parts[0] == "watch":
-		return Read, true
-	}
-	return Read, len(parts) == 3 && parts[0] == "rooms" && (parts[2] == "watch" || parts[2] == "history")
-}
-
-// Serve implements Part.
-func (d Dashboard) Serve(ctx *fasthttp.RequestCtx) {
-	if string(ctx.Path()) == "/" {
-		ctx.Redirect("/dashboard/", fasthttp.StatusFound)
-		return
-	}
-	if !d.Handler.Serve(ctx) {
-		refuse(ctx, fasthttp.StatusNotFound, "there is nothing here")
-	}
-}

@@ -55,15 +55,7 @@ func start(t *testing.T, change func(*Config)) (base string, s *Server) {
 		change(&cfg)
 	}
 	s = must.Do(New(cfg))
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("run: %v", err)
-		}
-	})
+	must.Run(t, s.Run)
 	return "http://" + ln.Addr().String(), s
 }
 
@@ -151,9 +143,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	wants(t, 401, "not good", "GET", base+"/thing", nil, "X-Auth-Key", "wrong-0123456789ab")
 	wants(t, 401, "not good", "GET", base+"/thing", nil, "X-Auth-Key", readToken, "Authorization", "Bearer wrong-0123456789ab")
 	next := new(Tokens)
-	if err := errors.Join(next.Add("another-0123456789", Read), s.SetTokens(next)); err != nil {
-		t.Fatal(err)
-	}
+	must.OK(errors.Join(next.Add("another-0123456789", Read), s.SetTokens(next)))
 	wants(t, 401, "", "GET", base+"/thing", nil, with(readToken)...)
 	wants(t, 200, "", "GET", base+"/thing", nil, with("another-0123456789")...)
 	if s.SetTokens(nil) == nil {
@@ -343,17 +333,17 @@ func TestTokensAreParsed(t *testing.T) {
 	}
 }
 
-// TestPartsByPath has net/http handlers and the dashboard be found.
+// TestPartsByPath has net/http handlers be found.
 func TestPartsByPath(t *testing.T) {
 	paths := NewPaths(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, r.URL.Path) }),
-		map[string]Scope{"/status": Read, "/readyz": Nothing})
+		map[string]Scope{"/status": Read, "/readyz": Nothing, "/dashboard/": Nothing})
 	base, _ := start(t, func(c *Config) {
 		withTokens(c)
-		c.Parts = []Part{paths, Dashboard{page{}}}
+		c.Parts = []Part{paths}
 	})
 	for path, want := range map[string]struct{ stranger, operator int }{
-		"/readyz": {200, 200}, "/status": {401, 200}, "/dashboard/": {200, 200}, "/dashboard/app.js": {200, 200}, "/": {200, 200},
-		"/api/v1/watch": {401, 200}, "/api/v1/rooms/x/watch": {401, 200}, "/api/v1/rooms/x/history": {401, 200}, "/api/v1/rooms/x": {401, 404},
+		"/readyz": {200, 200}, "/status": {401, 200}, "/dashboard/": {200, 200}, "/dashboard/app.js": {200, 200},
+		"/": {401, 404}, "/api/v1/rooms/x": {401, 404},
 	} {
 		wants(t, want.stranger, "", "GET", base+path, nil)
 		wants(t, want.operator, "", "GET", base+path, nil, with(readToken)...)
@@ -366,7 +356,7 @@ func TestPathsMeanOneThing(t *testing.T) {
 	api := must.Do(admin.New(admin.Config{Mesh: &admintest.Mesh{}}))
 	base, _ := start(t, func(c *Config) {
 		withTokens(c)
-		c.Parts = []Part{Dashboard{page{}}, API{api}}
+		c.Parts = []Part{NewPaths(http.NotFoundHandler(), map[string]Scope{"/dashboard/": Nothing}), API{api}}
 	})
 	const bypass = `{"search_engine_crawler_bypass":true}`
 	for _, c := range []struct{ path, token, want string }{
@@ -388,10 +378,6 @@ func TestPathsMeanOneThing(t *testing.T) {
 			"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", c.path, c.token, len(bypass), bypass), c.want)
 	}
 }
-
-type page struct{}
-
-func (page) Serve(ctx *fasthttp.RequestCtx) bool { fmt.Fprint(ctx, "page"); return true }
 
 // TestRequestsOutliveTheStop: fasthttp changes, unguarded, what would tell a request that the
 // server stops, so nobody may wait for it.

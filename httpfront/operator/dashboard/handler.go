@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
 // Config says how a Handler serves. Source and Authorize are required.
@@ -70,9 +73,7 @@ func New(cfg Config) (*Handler, error) {
 	if cfg.Source == nil || cfg.Authorize == nil {
 		return nil, errors.New("dashboard: Source and Authorize are required")
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	files, err := loadFiles()
 	if err != nil {
 		return nil, err
@@ -114,48 +115,55 @@ const (
 	apiPath  = "/api/v1/"
 )
 
-// Serve answers a request, if it is for something that the package serves, and reports
-// whether it was. Streams need a server with KeepHijackedConns.
-func (h *Handler) Serve(ctx *fasthttp.RequestCtx) bool {
-	p := string(ctx.Path())
-	if p == strings.TrimSuffix(pagePath, "/") {
-		ctx.Response.Header.Set("Location", "dashboard/")
-		ctx.SetStatusCode(fasthttp.StatusPermanentRedirect)
-		return true
+// Needs implements adminserver.Part. Anybody gets the page's files, which tell nothing; it asks for a token itself.
+func (h *Handler) Needs(_, path string) (admin.Scope, bool) {
+	if path == "/" || path == strings.TrimSuffix(pagePath, "/") || strings.HasPrefix(path, pagePath) {
+		return admin.Nothing, true
 	}
-	if name, ok := strings.CutPrefix(p, pagePath); ok {
-		f, known := h.files[name]
-		switch {
-		case !known:
-			refuse(ctx, fasthttp.StatusNotFound, problem{Message: fmt.Sprintf("the dashboard has no file %q", name)})
-		case getOnly(ctx):
-			f.serve(ctx)
-		}
-		return true
-	}
-	rest, ok := strings.CutPrefix(p, apiPath)
-	if !ok {
-		return false
-	}
+	what, _ := ofAPI(path)
+	return admin.Read, what != ""
+}
+
+// ofAPI returns what is told at a path, "" for nothing, and of which room, "" for the mesh.
+func ofAPI(path string) (what, room string) {
+	rest, ok := strings.CutPrefix(path, apiPath)
 	parts := strings.Split(rest, "/")
 	switch {
-	case len(parts) == 1 && parts[0] == "watch":
-		h.guarded(ctx, func(token string) { h.watch(ctx, token, "") })
-	case len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && parts[2] == "watch":
-		h.guarded(ctx, func(token string) { h.watch(ctx, token, parts[1]) })
-	case len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && parts[2] == "history":
-		h.guarded(ctx, func(string) { h.history(ctx, parts[1]) })
-	default:
-		return false
+	case ok && len(parts) == 1 && parts[0] == "watch":
+		return "watch", ""
+	case ok && len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && (parts[2] == "watch" || parts[2] == "history"):
+		return parts[2], parts[1]
 	}
-	return true
+	return "", ""
+}
+
+// Serve implements adminserver.Part. Streams need a server with KeepHijackedConns.
+func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
+	p := string(ctx.Path())
+	file, ofPage := strings.CutPrefix(p, pagePath)
+	what, room := ofAPI(p)
+	switch {
+	case p == "/":
+		ctx.Redirect(pagePath, fasthttp.StatusFound)
+	case p == strings.TrimSuffix(pagePath, "/"):
+		ctx.Response.Header.Set("Location", "dashboard/")
+		ctx.SetStatusCode(fasthttp.StatusPermanentRedirect)
+	case ofPage && h.files[file] == nil:
+		refuse(ctx, fasthttp.StatusNotFound, problem{Message: fmt.Sprintf("the dashboard has no file %q", file)})
+	case what == "" && !ofPage:
+		refuse(ctx, fasthttp.StatusNotFound, problem{Message: "there is nothing here"})
+	case !getOnly(ctx):
+	case ofPage:
+		h.files[file].serve(ctx)
+	case what == "history":
+		h.guarded(ctx, func(string) { h.history(ctx, room) })
+	default:
+		h.guarded(ctx, func(token string) { h.watch(ctx, token, room) })
+	}
 }
 
 // guarded calls serve with the token that is presented, if it may look.
 func (h *Handler) guarded(ctx *fasthttp.RequestCtx, serve func(token string)) {
-	if !getOnly(ctx) {
-		return
-	}
 	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
 	if !h.cfg.Authorize(token) {
 		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -115,6 +116,14 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("POST %s: got %s, want 405", path, resp.Status)
 		}
 		resp.Body.Close()
+	}
+	for path, want := range map[string]string{
+		"/": "nothing true", "/dashboard": "nothing true", "/dashboard/app.js": "nothing true", "/api/v1/watch": "read true", "/api/v1/rooms/x/watch": "read true",
+		"/api/v1/rooms/x/history": "read true", "/api/v1/rooms/x": "read false", "/api/v1/rooms//watch": "read false", "/other": "read false",
+	} {
+		if scope, known := s.Needs("GET", path); fmt.Sprint(scope, known) != want {
+			t.Errorf("%s needs %v %v, want %s", path, scope, known, want)
+		}
 	}
 	if resp := s.get("/dashboard"); resp.Request.URL.Path != "/dashboard/" {
 		t.Errorf("/dashboard leads to %s", resp.Request.URL)

@@ -100,8 +100,10 @@ func serveOn(t testing.TB, ln net.Listener, mesh *fakeMesh, set func(*pace)) *st
 }
 
 func (s *stage) answer(ctx *fasthttp.RequestCtx) {
+	_, known := s.Needs("", string(ctx.Path()))
 	switch {
-	case s.Serve(ctx):
+	case known:
+		s.Serve(ctx)
 	case strings.HasPrefix(string(ctx.Path()), apiPath+"rooms/"):
 		s.edit(ctx)
 	default:
