@@ -79,7 +79,7 @@ func (m *managed) ask(ctx context.Context, method uint8, req []byte, take func(f
 	return missing
 }
 
-func (m *managed) Ledgers(ctx context.Context, room crdt.RoomID) (all []node.Ledger, missing []string, err error) {
+func (m *managed) Ledgers(ctx context.Context, room crdt.RoomID) (all []node.Ledger, missing []string) {
 	if l, ok := m.Ledger(room); ok {
 		all = append(all, l)
 	}
@@ -91,7 +91,7 @@ func (m *managed) Ledgers(ctx context.Context, room crdt.RoomID) (all []node.Led
 		all = append(all, *l)
 		return nil
 	})
-	return all, missing, nil
+	return all, missing
 }
 
 func (m *managed) answerLedger(_ context.Context, _ transport.Peer, req []byte) ([]byte, error) {

@@ -58,24 +58,20 @@ func obey(ctx context.Context, n orderly, rights Rights, log *slog.Logger) error
 // insist gives an order until it is taken, or the node has been ready for a while and
 // still refuses, and has the log say which.
 func insist(ctx context.Context, n orderly, order func() error, log *slog.Logger, taken, refused string) {
-	tick := time.Tick(time.Second)
-	for tries := time.Duration(0); ; {
-		if n.Ready() == nil {
-			err := order()
-			tries += time.Second
-			switch {
-			case err == nil:
-				log.Info(taken)
-				return
-			case tries > newsPatience && ctx.Err() == nil:
-				log.Error(refused, "error", err)
-				return
-			}
+	tries := time.Duration(0)
+	repeat(ctx, time.Second, func() bool {
+		if n.Ready() != nil {
+			return false
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick:
+		err := order()
+		switch tries += time.Second; {
+		case err == nil:
+			log.Info(taken)
+			return true
+		case tries > newsPatience && ctx.Err() == nil:
+			log.Error(refused, "error", err)
+			return true
 		}
-	}
+		return false
+	})
 }

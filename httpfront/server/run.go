@@ -104,33 +104,37 @@ const readyLook = 50 * time.Millisecond
 
 // awaitReady says so when the node takes visitors.
 func (s *Server) awaitReady(ctx context.Context) error {
-	ticker := time.Tick(readyLook)
-	for lame := s.lame(); lame.ready() != nil; {
+	lame := s.lame()
+	if repeat(ctx, readyLook, func() bool { return lame.ready() == nil }) {
+		close(s.life.ready)
+	}
+	return nil
+}
+
+// repeat calls look at once, and then every so often, until that is done, which it reports, or ctx ends.
+func repeat(ctx context.Context, every time.Duration, look func() (done bool)) bool {
+	for ticker := time.Tick(every); !look(); {
 		select {
 		case <-ctx.Done():
-			return nil
+			return false
 		case <-ticker:
 		}
 	}
-	close(s.life.ready)
-	return nil
+	return true
 }
 
 // finishLeaving ends the server once its node has left, if it was leaving when it stopped before.
 func (s *Server) finishLeaving(ctx context.Context) error {
-	ticker := time.Tick(readyLook)
-	for s.node.Ready() != nil {
-		if s.node.GoesOnLeaving() {
-			s.log.Warn("this node was leaving when it stopped, and goes on: it takes no visitors, and ends once another one has all that it had")
-			if s.node.Leave(ctx) == nil {
-				s.life.drain(true)
-			}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker:
+	leaving := false
+	repeat(ctx, readyLook, func() bool {
+		serves := s.node.Ready() == nil
+		leaving = !serves && s.node.GoesOnLeaving()
+		return serves || leaving
+	})
+	if leaving {
+		s.log.Warn("this node was leaving when it stopped, and goes on: it takes no visitors, and ends once another one has all that it had")
+		if s.node.Leave(ctx) == nil {
+			s.life.drain(true)
 		}
 	}
 	return nil

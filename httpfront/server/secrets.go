@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,15 +200,11 @@ func (s *secrets) announce(context.Context, transport.Peer, []byte) ([]byte, err
 
 // run follows the file and the mesh, which may be nil, until ctx ends.
 func (s *secrets) run(ctx context.Context, mesh asker) error {
-	ticker := time.Tick(secretLook)
-	for {
+	repeat(ctx, secretLook, func() bool {
 		s.look(ctx, mesh)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker:
-		}
-	}
+		return false
+	})
+	return nil
 }
 
 // look does what is due.
@@ -304,11 +301,8 @@ func (s *secrets) ask(ctx context.Context, mesh asker, members []transport.Peer)
 func (s *secrets) apply() {
 	s.mu.Lock()
 	order, users := s.orderLocked(), slices.Clone(s.users)
-	for id := range s.known {
-		if !slices.Contains(s.rotation.Accepts(), id) {
-			delete(s.known, id)
-		}
-	}
+	accepts := s.rotation.Accepts()
+	maps.DeleteFunc(s.known, func(id transport.SecretID, _ transport.Secret) bool { return !slices.Contains(accepts, id) })
 	s.mu.Unlock()
 	used := order[0].ID().String()
 	for _, use := range users {

@@ -20,7 +20,7 @@ type Mesh interface {
 	Snapshot(now time.Time) dashboard.Snapshot
 	// Ledgers returns what each node has of a room's rights, and the names of those that
 	// did not say.
-	Ledgers(ctx context.Context, room crdt.RoomID) (all []node.Ledger, missing []string, err error)
+	Ledgers(ctx context.Context, room crdt.RoomID) (all []node.Ledger, missing []string)
 	// History returns how a room was, over all nodes, and the names of those that did not
 	// say what they know of it.
 	History(ctx context.Context, room crdt.RoomID, from, to time.Time) (s history.Series, missing []string, err error)

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,18 +59,11 @@ func (m *manager) recoveryOf(ctx context.Context, id crdt.NodeID) (r Recovery, e
 			r.Name = s.Nodes[i].Name
 		}
 	}
-	r.State, r.Message = Usable, fmt.Sprintf("the capacity of %s can be used by the other nodes", named(r.Name, r.Node))
+	r.State, r.Message = Usable, fmt.Sprintf("the capacity of %s can be used by the other nodes", cmp.Or(r.Name, r.Node))
 	if !recovered {
-		r.State, r.Message = node.StateWaiting, fmt.Sprintf("%s is declared dead: the other nodes are about to confirm", named(r.Name, r.Node))
+		r.State, r.Message = node.StateWaiting, fmt.Sprintf("%s is declared dead: the other nodes are about to confirm", cmp.Or(r.Name, r.Node))
 	}
 	return r, nil
-}
-
-func named(name, id string) string {
-	if name == "" {
-		return id
-	}
-	return name
 }
 
 // lost returns the node that an operator means who declares one dead: of several with one name

@@ -194,10 +194,7 @@ func (m *manager) rights(ctx context.Context, c *admin.Call) (admin.Answer, erro
 	if err != nil {
 		return admin.Answer{}, err
 	}
-	all, missing, err := m.mesh.Ledgers(ctx, r.Settings.ID)
-	if err != nil {
-		return admin.Answer{}, err
-	}
+	all, missing := m.mesh.Ledgers(ctx, r.Settings.ID)
 	slices.SortFunc(all, func(a, b node.Ledger) int {
 		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Name, b.Name), strings.Compare(a.Node, b.Node))
 	})
@@ -285,13 +282,7 @@ const headMax = 16 << 10
 
 // question returns the request as the front is asked about it.
 func (r *Request) question() (*httpfront.Question, error) {
-	q := &httpfront.Question{Method: r.Method, Host: r.Host, Target: r.Target, Peer: netip.AddrFrom4([4]byte{192, 0, 2, 1})}
-	if q.Method == "" {
-		q.Method = http.MethodGet
-	}
-	if q.Target == "" {
-		q.Target = "/"
-	}
+	q := &httpfront.Question{Method: cmp.Or(r.Method, http.MethodGet), Host: r.Host, Target: cmp.Or(r.Target, "/"), Peer: netip.AddrFrom4([4]byte{192, 0, 2, 1})}
 	if !strings.HasPrefix(q.Target, "/") {
 		return nil, admin.Wrong("request.target", r.Target, "a path with perhaps a query, such as /tickets?day=1")
 	}

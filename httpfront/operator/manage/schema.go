@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"reflect"
 	"strings"
 	"time"
@@ -44,9 +45,7 @@ func objectOf(t reflect.Type) admin.Schema {
 		if name == "-" || !f.IsExported() {
 			continue
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		properties[name] = schemaOf(f.Type)
 		if !strings.Contains(options, "omit") {
 			required = append(required, name)
