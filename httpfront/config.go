@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -240,9 +241,7 @@ func (c *Config) complete() error {
 	if c.Keys == nil {
 		errs = append(errs, errors.New("no keys given"))
 	}
-	if c.ProofHeader == "" {
-		c.ProofHeader = proof.Header
-	}
+	c.ProofHeader = cmp.Or(c.ProofHeader, proof.Header)
 	if !isFieldName(c.ProofHeader) {
 		errs = append(errs, fmt.Errorf("proof header %q: want the name of a header field that is neither about the connection nor Host or Cookie", c.ProofHeader))
 	}
@@ -255,12 +254,8 @@ func (c *Config) complete() error {
 	if c.sleep == nil {
 		c.sleep = time.Sleep
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.Retries == 0 {
-		c.Retries = 1
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.Retries = cmp.Or(c.Retries, 1)
 	for _, m := range c.Methods {
 		if !http1.IsMethod(m) {
 			errs = append(errs, fmt.Errorf("method %q: %s", m, http1.MethodRule))
@@ -288,9 +283,7 @@ func (c *Config) complete() error {
 
 // Complete checks l, but for Body, and fills its defaults in.
 func (l *Limits) Complete() error {
-	if l.BodyRate == 0 {
-		l.BodyRate = 240
-	}
+	l.BodyRate = cmp.Or(l.BodyRate, 240)
 	return errors.Join(
 		upstream.Fill("limit conns", &l.Conns, 32768),
 		upstream.Fill("limit redirects", &l.Redirects, l.Conns),

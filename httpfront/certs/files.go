@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -62,15 +63,11 @@ func Load(cfg Config) (*Files, error) {
 	if len(cfg.Pairs) == 0 {
 		return nil, errors.New("certificates: none given")
 	}
-	if cfg.Interval == 0 {
-		cfg.Interval = Interval
-	}
+	cfg.Interval = cmp.Or(cfg.Interval, Interval)
 	if cfg.Clock == nil {
 		cfg.Clock = time.Now
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	f := &Files{cfg: cfg, warned: make([]time.Time, len(cfg.Pairs))}
 	var errs []error
 	for _, p := range cfg.Pairs {

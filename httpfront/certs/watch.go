@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -61,11 +62,11 @@ func (w *Watch) Look() (changed bool, err error) {
 		return false, w.unreadable(err)
 	}
 	w.unread = ""
-	if same(contents, w.applied) {
+	if slices.EqualFunc(contents, w.applied, bytes.Equal) {
 		w.seen, w.told, w.rejected = nil, false, nil
 		return false, nil
 	}
-	if w.seen == nil || !same(contents, w.seen) {
+	if w.seen == nil || !slices.EqualFunc(contents, w.seen, bytes.Equal) {
 		w.seen, w.told = contents, false
 		return false, nil // perhaps only a part of the change
 	}
@@ -148,15 +149,3 @@ func ReadFile(path string) ([]byte, error) {
 }
 
 var errEmpty = errors.New("the file is empty")
-
-func same(a, b [][]byte) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}

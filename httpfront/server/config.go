@@ -190,8 +190,6 @@ func (c Config) withDefaults() Config {
 	c.Front.UnknownHosts = cmp.Or(c.Front.UnknownHosts, HostsPass)
 	c.Rights.OnStop = cmp.Or(c.Rights.OnStop, StopKeeps)
 	c.Limits.Memory = cmp.Or(c.Limits.Memory, node.DefaultLimitMemory)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }

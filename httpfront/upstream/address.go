@@ -3,6 +3,9 @@ package upstream
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 )
 
 // Addresses of services that hand out the credentials of a machine to whoever
@@ -83,10 +86,8 @@ func (e *AddressError) Error() string {
 // is not refused. Private and loopback addresses are where most origins are.
 func checkAddress(addr netip.Addr, allow []netip.Prefix) error {
 	a := addr.Unmap().WithZone("")
-	for _, p := range allow {
-		if p.Contains(a) {
-			return nil
-		}
+	if address.Contains(allow, a) {
+		return nil
 	}
 	kind := kindOf(a)
 	if a != netip.IPv6Unspecified() && a != netip.IPv6Loopback() {
@@ -112,10 +113,8 @@ func kindOf(a netip.Addr) string {
 	case a.IsLinkLocalUnicast():
 		return "link-local, where clouds keep the credentials of machines,"
 	}
-	for _, m := range metadata {
-		if a == m {
-			return "where a cloud keeps the credentials of machines,"
-		}
+	if slices.Contains(metadata[:], a) {
+		return "where a cloud keeps the credentials of machines,"
 	}
 	return ""
 }

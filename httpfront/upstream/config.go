@@ -1,12 +1,14 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -131,9 +133,7 @@ func (l *Limits) Complete() error {
 // complete checks c and fills its defaults in.
 func (c *Config) complete() error {
 	errs := []error{c.checkOrigins()}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Check != nil {
 		check := *c.Check
 		c.Check = &check
@@ -220,12 +220,7 @@ func IsCheckPath(path string) bool {
 
 // accepts reports whether an answer with that code is a good one.
 func (c *Check) accepts(code int) bool {
-	for _, s := range c.Status {
-		if s.First <= code && code <= s.Last {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Status, func(s StatusRange) bool { return s.First <= code && code <= s.Last })
 }
 
 // Fill puts a value where v is 0. It returns an error, which has the name, where v is below 0.

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/http"
 	"slices"
@@ -55,9 +56,7 @@ func newPool(g *Group, i int) *pool {
 		if p.tls = g.cfg.TLS.Clone(); p.tls == nil {
 			p.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 		}
-		if p.tls.ServerName == "" {
-			p.tls.ServerName = o.name
-		}
+		p.tls.ServerName = cmp.Or(p.tls.ServerName, o.name)
 		p.tls.NextProtos = []string{"http/1.1"}
 	}
 	return p

@@ -119,9 +119,7 @@ func (c *Config) complete() error {
 	if u, err := url.Parse(c.Directory); err != nil || u.Scheme != "https" || u.Host == "" {
 		errs = append(errs, fmt.Errorf("directory %q: want an address that begins with https://", c.Directory))
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return errors.Join(errs...)
 }
 

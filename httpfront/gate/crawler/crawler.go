@@ -14,6 +14,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -98,9 +99,7 @@ func New(cfg Config) (*Checker, error) {
 	if cfg.Engines == nil {
 		cfg.Engines = Engines()
 	}
-	if cfg.Resolver == nil {
-		cfg.Resolver = net.DefaultResolver
-	}
+	cfg.Resolver = cmp.Or[Resolver](cfg.Resolver, net.DefaultResolver)
 	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
 	cfg.Remember = cmp.Or(cfg.Remember, 24*time.Hour)
 	cfg.Retry = cmp.Or(cfg.Retry, time.Minute)
@@ -236,10 +235,5 @@ func unlessNone(err error) error {
 // below reports whether a name, with or without a dot at its end, is below one of domains.
 func below(name string, domains []string) bool {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	for _, d := range domains {
-		if strings.HasSuffix(name, "."+d) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(domains, func(d string) bool { return strings.HasSuffix(name, "."+d) })
 }

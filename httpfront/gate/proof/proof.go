@@ -19,6 +19,7 @@
 package proof
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -115,18 +116,14 @@ func New(cfg Config) (*Signer, error) {
 	if cfg.Issuer == "" {
 		return nil, errors.New("proof: no issuer given")
 	}
-	if cfg.Lifetime == 0 {
-		cfg.Lifetime = MaxLifetime
-	}
+	cfg.Lifetime = cmp.Or(cfg.Lifetime, MaxLifetime)
 	if cfg.Lifetime < 10*time.Second || cfg.Lifetime > MaxLifetime {
 		return nil, fmt.Errorf("proof: lifetime is %v: want 10s to %v", cfg.Lifetime, MaxLifetime)
 	}
 	if cfg.Tokens < 0 {
 		return nil, fmt.Errorf("proof: tokens is %d: want more than 0, or 0 for the default", cfg.Tokens)
 	}
-	if cfg.Tokens == 0 {
-		cfg.Tokens = 1 << 16
-	}
+	cfg.Tokens = cmp.Or(cfg.Tokens, 1<<16)
 	s := &Signer{issuer: cfg.Issuer, lifetime: cfg.Lifetime, limit: cfg.Tokens}
 	return s, s.Rotate(cfg.Keys)
 }
@@ -137,9 +134,7 @@ func (s *Signer) Rotate(keys Keys) error {
 	if len(keys.Signing.Key) != ed25519.PrivateKeySize {
 		return errors.New("proof: the key to sign with is not an Ed25519 key")
 	}
-	if keys.Signing.ID == "" {
-		keys.Signing.ID = KeyID(keys.Signing.Public().Key)
-	}
+	keys.Signing.ID = cmp.Or(keys.Signing.ID, KeyID(keys.Signing.Public().Key))
 	jwks, err := JWKS(append([]PublicKey{keys.Signing.Public()}, keys.Also...))
 	if err != nil {
 		return err
@@ -165,9 +160,7 @@ func JWKS(keys []PublicKey) ([]byte, error) {
 		if len(k.Key) != ed25519.PublicKeySize {
 			return nil, fmt.Errorf("proof: public key %q is not an Ed25519 key", k.ID)
 		}
-		if k.ID == "" {
-			k.ID = KeyID(k.Key)
-		}
+		k.ID = cmp.Or(k.ID, KeyID(k.Key))
 		if other, ok := byID[k.ID]; ok {
 			if !other.Equal(k.Key) {
 				return nil, fmt.Errorf("proof: two keys have the id %q", k.ID)

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 
@@ -23,11 +24,9 @@ func (g *Gate) fields(q Question) http.Header {
 	if !g.cfg.TrustForwarded {
 		h.Del(g.cfg.CountryHeader)
 	}
-	for name := range h {
-		if strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded" {
-			delete(h, name)
-		}
-	}
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return strings.HasPrefix(name, "X-Forwarded-") || name == "Forwarded"
+	})
 	if q.Body {
 		h.Del("Access-Control-Request-Method")
 	}
@@ -57,11 +56,9 @@ func removeHops(h http.Header) {
 // RemoveForwarding takes out of h all fields that tell a site where a request came from or where
 // it goes, for programs that pass requests on: what visitors send in them is not to be believed.
 func RemoveForwarding(h http.Header) {
-	for name := range h {
-		if forwarding.Is(name) && !strings.HasPrefix(name, "Ropeline-") {
-			delete(h, name)
-		}
-	}
+	maps.DeleteFunc(h, func(name string, _ []string) bool {
+		return forwarding.Is(name) && !strings.HasPrefix(name, "Ropeline-")
+	})
 }
 
 // fieldsMax is how many bytes of fields a question may have, less than a node takes, and

@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,16 +129,9 @@ func New(cfg Config) (*Gate, error) {
 		}
 		g.asked = append(g.asked, u.Scheme+"://"+u.Host+askPath)
 	}
-	if g.cfg.Timeout == 0 {
-		g.cfg.Timeout = defaultTimeout
-	}
-	if g.cfg.ProofField == "" {
-		g.cfg.ProofField = "Ropeline-Proof"
-	}
-	g.cfg.ProofField = http.CanonicalHeaderKey(g.cfg.ProofField)
-	if g.cfg.Logger == nil {
-		g.cfg.Logger = slog.Default()
-	}
+	g.cfg.Timeout = cmp.Or(g.cfg.Timeout, defaultTimeout)
+	g.cfg.ProofField = http.CanonicalHeaderKey(cmp.Or(g.cfg.ProofField, "Ropeline-Proof"))
+	g.cfg.Logger = cmp.Or(g.cfg.Logger, slog.Default())
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy, transport.MaxIdleConnsPerHost, transport.DisableCompression = nil, 256, true
 	g.client = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

@@ -1,6 +1,7 @@
 package verdict
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/ropeline/ropeline/httpfront"
+	"github.com/ropeline/ropeline/httpfront/conn/address"
 	"github.com/ropeline/ropeline/httpfront/edge"
 )
 
@@ -105,12 +107,8 @@ func New(cfg Config) (*Server, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("verdicts: %w", err)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	if cfg.Conns == 0 {
-		cfg.Conns = ConnsMax
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	cfg.Conns = cmp.Or(cfg.Conns, ConnsMax)
 	if cfg.Ready == nil {
 		cfg.Ready = func() error { return nil }
 	}
@@ -252,17 +250,9 @@ func (s *Server) serveReady(w http.ResponseWriter, r *http.Request) bool {
 
 // trusted returns who asks, and whether they may.
 func (s *Server) trusted(r *http.Request) (netip.Addr, bool) {
-	ap, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}, false
-	}
+	ap, _ := netip.ParseAddrPort(r.RemoteAddr) // which is in no network where it is none
 	peer := ap.Addr().Unmap().WithZone("")
-	for _, p := range s.cfg.TrustedProxies {
-		if p.Contains(peer) {
-			return peer, true
-		}
-	}
-	return peer, false
+	return peer, address.Contains(s.cfg.TrustedProxies, peer)
 }
 
 // answer has a question decided, and tells the verdict in the dialect of who asks.

@@ -13,6 +13,7 @@
 package tracing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,9 +64,7 @@ func New(ctx context.Context, cfg Config) (*Tracer, error) {
 	if cfg.Sample < 0 || cfg.Sample > 1 {
 		return nil, fmt.Errorf("traces: sample is %v, allowed are 0 to 1", cfg.Sample)
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	var opts []otlptracehttp.Option
 	if cfg.Endpoint != "" {
 		to, err := url.Parse(cfg.Endpoint)

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"reflect"
@@ -35,11 +36,7 @@ func (r *reader) fits(v value, t reflect.Type) {
 		is = kindObject
 	}
 	if v.kind != is {
-		what := r.at
-		if what == "" {
-			what = "the body"
-		}
-		r.mistakes = append(r.mistakes, refused(CodeType, what, v, string(is)))
+		r.mistakes = append(r.mistakes, refused(CodeType, cmp.Or(r.at, "the body"), v, string(is)))
 		return
 	}
 	switch t.Kind() {

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -132,9 +133,7 @@ func (c *Call) add(ctx context.Context) (*catalog.Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	if zone == "" {
-		zone = catalog.DefaultZone
-	}
+	zone = cmp.Or(zone, catalog.DefaultZone)
 	var id crdt.RoomID
 	rand.Read(id[:])
 	var is catalog.Room

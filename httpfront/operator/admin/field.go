@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -88,11 +89,7 @@ func decode[T any](r *reader, v value, fields []field[T], blank, was *T) T {
 		into = *was
 	}
 	if v.kind != kindObject {
-		what := r.at
-		if what == "" {
-			what = "the body"
-		}
-		r.mistakes = append(r.mistakes, refused(CodeType, what, v, "an object"))
+		r.mistakes = append(r.mistakes, refused(CodeType, cmp.Or(r.at, "the body"), v, "an object"))
 		return into
 	}
 	r.within("", v, func() {

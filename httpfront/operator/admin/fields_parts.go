@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -48,8 +49,8 @@ func details(e catalog.Event, r *catalog.Room) catalog.Event {
 	inherit(&e.DisableSessionRenewal, s.DisableSessionRenewal)
 	inherit(&e.QueueingMethod, s.QueueingMethod)
 	inherit(&e.CustomPage, s.Front.CustomPage)
-	e.Turnstile.Mode = firstOf(e.Turnstile.Mode, r.Turnstile.Mode, "invisible")
-	e.Turnstile.Action = firstOf(e.Turnstile.Action, r.Turnstile.Action, "log")
+	e.Turnstile.Mode = cmp.Or(e.Turnstile.Mode, r.Turnstile.Mode, "invisible")
+	e.Turnstile.Action = cmp.Or(e.Turnstile.Action, r.Turnstile.Action, "log")
 	return e
 }
 
@@ -57,15 +58,6 @@ func inherit[T any](own **T, of T) {
 	if *own == nil {
 		*own = &of
 	}
-}
-
-func firstOf(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 type ruleField = field[catalog.Rule]

@@ -232,13 +232,5 @@ func (r *reader) limitMistake(err error, prefix string) Mistake {
 	if !ok {
 		return Mistake{Code: CodeConflict, Message: err.Error()}
 	}
-	name := prefix + strings.ReplaceAll(e.Field, "-", "_")
-	if e.Problem != "" {
-		return Mistake{Code: CodeRefused, Message: name + ": " + e.Problem, Field: name}
-	}
-	given := value{kind: kindText, text: e.Value}
-	if v, there := r.body.lookup(name); there && (v.kind != kindText || len(v.text) <= maxShown) {
-		given = v
-	}
-	return refused(CodeRefused, name, given, e.Allowed)
+	return r.fieldMistake(e, prefix+e.Field, true, e.Allowed)
 }

@@ -180,15 +180,20 @@ func (r *reader) mistakeOf(err error, is *catalog.Room, about part) Mistake {
 		return Mistake{Code: CodeConflict, Message: spelling.Replace(err.Error())}
 	}
 	field, ours := strings.CutPrefix(fe.Field, about.prefix())
-	field = strings.ReplaceAll(field, "-", "_")
-	if fe.Problem != "" {
-		return Mistake{Code: CodeRefused, Message: field + ": " + fe.Problem, Field: field}
+	return r.fieldMistake(fe, field, ours, namedEvents(spelling.Replace(fe.Allowed), is))
+}
+
+// fieldMistake tells of an error about a field, called name in configuration files. ours says that the request may have it.
+func (r *reader) fieldMistake(e *room.FieldError, name string, ours bool, allowed string) Mistake {
+	name = strings.ReplaceAll(name, "-", "_")
+	if e.Problem != "" {
+		return Mistake{Code: CodeRefused, Message: name + ": " + e.Problem, Field: name}
 	}
-	given := value{kind: kindText, text: fe.Value}
-	if v, there := r.body.lookup(field); ours && there && (v.kind != kindText || len(v.text) <= maxShown) {
+	given := value{kind: kindText, text: e.Value}
+	if v, there := r.body.lookup(name); ours && there && (v.kind != kindText || len(v.text) <= maxShown) {
 		given = v
 	}
-	return refused(CodeRefused, field, given, namedEvents(spelling.Replace(fe.Allowed), is))
+	return refused(CodeRefused, name, given, allowed)
 }
 
 var eventIndex = regexp.MustCompile(`events\[(\d+)\]`)

@@ -35,11 +35,7 @@ func listOf(items Schema) Schema { return Schema{"type": "array", "items": items
 
 // object is an object in an answer, all of whose members are there.
 func object(properties map[string]Schema) Schema {
-	required := make([]string, 0, len(properties))
-	for name := range properties {
-		required = append(required, name)
-	}
-	return Schema{"type": "object", "properties": properties, "required": sorted(required)}
+	return Schema{"type": "object", "properties": properties, "required": slices.Sorted(maps.Keys(properties))}
 }
 
 // use is what an object is there for.
@@ -70,7 +66,8 @@ func objectOf[T any](fields []field[T], u use) Schema {
 	}
 	s := Schema{"type": "object", "properties": properties}
 	if len(required) > 0 {
-		s["required"] = sorted(required)
+		slices.Sort(required)
+		s["required"] = required
 	}
 	if u != shown {
 		s["additionalProperties"] = false
@@ -100,9 +97,4 @@ func (f *field[T]) schemaFor(u use) (Schema, bool) {
 		s = Schema{"anyOf": []Schema{s, {"const": f.zero.JSON()}}}
 	}
 	return s.with("description", f.meaning), true
-}
-
-func sorted(names []string) []string {
-	slices.Sort(names)
-	return names
 }

@@ -38,12 +38,10 @@ func (s *Server) takeBody(ctx *fasthttp.RequestCtx) (release func(), ok bool) {
 		return nil, false
 	}
 	if length < 0 || length > smallBody {
-		timeout := time.NewTimer(largeWait)
-		defer timeout.Stop()
 		select {
 		case s.large <- struct{}{}:
 			release = func() { <-s.large }
-		case <-timeout.C:
+		case <-time.After(largeWait):
 			ctx.Response.Header.Set("Retry-After", "1")
 			refuse(ctx, fasthttp.StatusServiceUnavailable, fmt.Sprintf("%d other long bodies are worked on at the moment; ask again", largeMax))
 			return nil, false

@@ -1,6 +1,7 @@
 package adminserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -59,12 +60,8 @@ var ErrOpen = errors.New("want a loopback address such as 127.0.0.1, or tokens a
 
 // New checks cfg and returns a Server that Run will serve.
 func New(cfg Config) (*Server, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	if cfg.Conns == 0 {
-		cfg.Conns = ConnsMax
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
+	cfg.Conns = cmp.Or(cfg.Conns, ConnsMax)
 	addr := cfg.Listener.Addr().String()
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -3,6 +3,7 @@
 package status
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -50,9 +51,7 @@ type handler struct{ cfg Config }
 //
 // Who may ask is not looked at here.
 func New(cfg Config) http.Handler {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
+	cfg.Logger = cmp.Or(cfg.Logger, slog.Default())
 	a := &handler{cfg}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -83,12 +82,7 @@ func New(cfg Config) http.Handler {
 func (a *handler) status(w http.ResponseWriter, _ *http.Request) {
 	s := a.cfg.Status()
 	// Lists that are empty read as [] and not as null.
-	if s.Rooms == nil {
-		s.Rooms = []node.RoomStatus{}
-	}
-	if s.Peers == nil {
-		s.Peers = []node.PeerStatus{}
-	}
+	s.Rooms, s.Peers = append([]node.RoomStatus{}, s.Rooms...), append([]node.PeerStatus{}, s.Peers...)
 	all := struct {
 		node.Status
 		Origins      []upstream.Status `json:"origins"`

@@ -12,6 +12,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -123,22 +124,12 @@ func New(cfg Config) (*Verifier, error) {
 }
 
 func (c *Config) complete() {
-	if c.Header == "" {
-		c.Header = header
-	}
-	if c.Leeway == 0 {
-		c.Leeway = 5 * time.Second
-	}
+	c.Header = cmp.Or(c.Header, header)
+	c.Leeway = cmp.Or(c.Leeway, 5*time.Second)
 	c.Leeway = max(0, c.Leeway)
-	if c.Refresh == 0 {
-		c.Refresh = time.Minute
-	}
-	if c.Client == nil {
-		c.Client = &http.Client{Timeout: 5 * time.Second}
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Refresh = cmp.Or(c.Refresh, time.Minute)
+	c.Client = cmp.Or(c.Client, &http.Client{Timeout: 5 * time.Second})
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.now == nil {
 		c.now = time.Now
 	}
