@@ -31,7 +31,7 @@ var (
 	bodyConn     = item{"the same with a body that nobody wants", defaultConns, 48 << 10}
 	waitingConn  = item{"the same with a request that waits for a place at the site", defaultConns, 80 << 10}
 	uploadConn   = item{"a body on its way to the site", uploads, 128 << 10}
-	handshake    = item{"a TLS handshake of a visitor that is not complete", handshakes, 96 << 10}
+	handshake    = item{"a TLS handshake of a visitor that is not complete", handshakes, 128 << 10}
 	operatorConn = item{"a connection of an operator", adminConns, 96 << 10}
 	redirectConn = item{"a connection to `redirect-listen`", defaultConns, 48 << 10}
 	verdictConn  = item{"a connection to `verdict-listen` of an address that is not in `trusted-proxies`", strangers, 448 << 10}

@@ -56,7 +56,7 @@ func only(this []byte) func(context.Context, net.Conn, int) {
 // longHello is a ClientHello nearly as long as a node takes one.
 var longHello = sync.OnceValue(func() []byte {
 	protocols := []string{"http/1.1"}
-	for i := range 28 {
+	for i := range 26 {
 		protocols = append(protocols, fmt.Sprintf("%0250d", i))
 	}
 	var sent recorder
