@@ -2,6 +2,7 @@ package load
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,18 +34,13 @@ func (j *jar) set(header string, now time.Time) {
 		expires = now
 	}
 	kept := cookie{name: c.Name, value: c.Value, expires: expires}
-	for i := range j.cookies {
-		if j.cookies[i].name != c.Name {
-			continue
-		}
-		if kept.dead(now) {
-			j.cookies = append(j.cookies[:i], j.cookies[i+1:]...)
-		} else {
-			j.cookies[i] = kept
-		}
-		return
-	}
-	if len(j.cookies) < maxCookies && !kept.dead(now) {
+	i := slices.IndexFunc(j.cookies, func(had cookie) bool { return had.name == c.Name })
+	switch {
+	case i >= 0 && kept.dead(now):
+		j.cookies = slices.Delete(j.cookies, i, i+1)
+	case i >= 0:
+		j.cookies[i] = kept
+	case len(j.cookies) < maxCookies && !kept.dead(now):
 		j.cookies = append(j.cookies, kept)
 	}
 }
