@@ -82,7 +82,9 @@ func (m *LWW) Forget(settled LWWDigest, most int) (parts []Part) {
 		m.gone--
 		parts = append(parts, Part{Name: partWrite + key})
 	}
-	m.entries.shared = nil // values that nothing has any more may be among them
+	if len(keys) > 0 {
+		m.entries.shared = nil // values that nothing has any more may be among them
+	}
 	return parts
 }
 

@@ -250,7 +250,7 @@ func (t *Table[K, V]) join() {
 }
 
 // All yields all entries, in an order that depends on what was done with the table alone.
-// What was yielded may be deleted meanwhile, and nothing else; nothing may be added.
+// What was yielded may be deleted meanwhile by Delete, and nothing else; nothing may be removed or added.
 func (t *Table[K, V]) All() iter.Seq2[K, *V] {
 	return func(yield func(K, *V) bool) {
 		for b := 0; b < len(t.buckets); b++ {
