@@ -53,15 +53,21 @@ func TestANodeThatIsBeingStoppedSaysSoFirst(t *testing.T) {
 	if err != nil || s.Ready || s.Reason != "this node is being stopped" {
 		t.Errorf("the status says ready %v, %q, %v", s.Ready, s.Reason, err)
 	}
-	p.awaitThat("the log tells of a second signal", 20*time.Second, func() bool {
-		return strings.Contains(p.Log(), "a second signal stops at once")
-	})
-	p.Signal(syscall.SIGTERM)
+	p.stopAtOnce()
 	select {
 	case <-p.Ended():
 	case <-time.After(20 * time.Second):
 		t.Fatal("a second signal does not end the node")
 	}
+}
+
+// stopAtOnce sends the second signal of two, once the node has taken the first.
+func (p *running) stopAtOnce() {
+	p.t.Helper()
+	p.awaitThat("the log tells of a second signal", 20*time.Second, func() bool {
+		return strings.Contains(p.Log(), "a second signal stops at once")
+	})
+	p.Signal(syscall.SIGTERM)
 }
 
 // TestANodeThatIsBeingStoppedEnds after its delay, and tells of it as long as a request is
