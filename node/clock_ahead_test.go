@@ -150,7 +150,7 @@ func TestAMeshWhoseClocksWereAhead(t *testing.T) {
 }
 
 // TestAChangeOfAnUnsureTimeIsRefused: a node is cut off, starts with a clock that is ahead, and again with the right
-// one. Nobody can tell it which was right, and what it wrote now would win over what others change later.
+// one. It reaches no node that knows which was right, and what it wrote now would win over what others change later.
 func TestAChangeOfAnUnsureTimeIsRefused(t *testing.T) {
 	w := newStoppedWorld(t)
 	w.catalog, w.clocks = true, true
