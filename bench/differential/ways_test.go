@@ -99,7 +99,7 @@ var nobody = room.Settings{Name: "tickets", Host: protectedHost, Path: protected
 func startNode(ctx context.Context, dir, site string, r room.Settings) (at server.Addresses, stop func() error, err error) {
 	c := server.Config{DataDir: filepath.Join(dir, "node"), Logger: slog.New(slog.DiscardHandler), Rooms: []room.Settings{r}}
 	if site == "" {
-		c.VerdictListen, c.TrustedProxies = "127.0.0.1:0", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+		c.Clients.VerdictListen, c.Clients.TrustedProxies = "127.0.0.1:0", []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 	} else {
 		origin, err := upstream.ParseOrigin("http://" + site)
 		if err != nil {

@@ -88,8 +88,8 @@ curve-factor: 1.5
 	if got := strings.Join(cfg.Mesh.Join, " "); got != "a1:7946 b1:7946" {
 		t.Errorf("join = %q", got)
 	}
-	if len(cfg.TrustedProxies) != 2 || cfg.TrustedProxies[1].String() != "192.0.2.7/32" {
-		t.Errorf("trusted proxies = %v", cfg.TrustedProxies)
+	if len(cfg.Clients.TrustedProxies) != 2 || cfg.Clients.TrustedProxies[1].String() != "192.0.2.7/32" {
+		t.Errorf("trusted proxies = %v", cfg.Clients.TrustedProxies)
 	}
 	if cfg.Room.TotalActiveUsers != 7 {
 		t.Errorf("total-active-users = %d, want 7: the flag wins", cfg.Room.TotalActiveUsers)

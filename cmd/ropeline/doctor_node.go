@@ -32,10 +32,10 @@ func (d *doctor) checkPorts(ctx context.Context) (runs bool) {
 		d.checkTCP(ctx, "admin", d.cfg.Admin.Listen, runs)
 	}
 	if len(d.cfg.Proxy.Origins.Servers) > 0 {
-		d.checkTCP(ctx, "listen", d.cfg.Listen, runs)
+		d.checkTCP(ctx, "listen", d.cfg.Clients.Listen, runs)
 	}
-	if d.cfg.VerdictListen != "" {
-		d.checkTCP(ctx, "verdict-listen", d.cfg.VerdictListen, runs)
+	if d.cfg.Clients.VerdictListen != "" {
+		d.checkTCP(ctx, "verdict-listen", d.cfg.Clients.VerdictListen, runs)
 	}
 	if d.cfg.TLS.RedirectListen != "" {
 		d.checkTCP(ctx, "redirect-listen", d.cfg.TLS.RedirectListen, runs)

@@ -42,14 +42,14 @@ func (c *Config) Bounds() (Bounds, error) {
 		return Bounds{}, err
 	}
 	b := Bounds{Admin: adminserver.ConnsMax, reserve: reserved}
-	if c.VerdictListen != "" {
+	if c.Clients.VerdictListen != "" {
 		b.Verdicts = verdict.ConnsMax
 	}
 	if !c.servesVisitors() {
 		return b, nil
 	}
 	b.Visitors = l.Conns
-	if c.TLS.on() || len(c.Edge.ProxyProtocol) > 0 {
+	if c.TLS.on() || len(c.Clients.Edge.ProxyProtocol) > 0 {
 		b.Handshakes = l.Handshakes
 	}
 	if c.TLS.RedirectListen != "" {

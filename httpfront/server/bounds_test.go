@@ -24,7 +24,7 @@ func originsOf(n int) (o httpfront.Origins) {
 func TestBoundsOfConnections(t *testing.T) {
 	one, none := originsOf(1), httpfront.Origins{}
 	everything := Config{
-		VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"},
+		Clients: Clients{VerdictListen: ":1"}, TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"},
 		Proxy: to(one, httpfront.Route{Origins: originsOf(2)}, httpfront.Route{}, httpfront.Route{Origins: originsOf(9)}),
 	}
 	site, few := Config{Proxy: to(one)}, Config{Proxy: to(one)}
@@ -38,7 +38,7 @@ func TestBoundsOfConnections(t *testing.T) {
 		{"a site, with what the unit of systemd has", site, 131_072, Bounds{Visitors: 32768, Origins: 18432, Admin: 1024}},
 		{"what docs/operating.md says", site, 65_536, Bounds{Visitors: 32768, Origins: 18432, Admin: 1024}},
 		{"everything, with what the unit of systemd has", everything, 131_072, Bounds{Visitors: 32768, Handshakes: 4096, Redirects: 32768, Origins: 32768, Verdicts: 8192, Admin: 1024}},
-		{"PROXY headers", Config{Edge: httpfront.Edge{ProxyProtocol: []netip.Prefix{{}}}, Proxy: to(one)}, 65_536, Bounds{Visitors: 32768, Handshakes: 4096, Origins: 18432, Admin: 1024}},
+		{"PROXY headers", Config{Clients: Clients{Edge: httpfront.Edge{ProxyProtocol: []netip.Prefix{{}}}}, Proxy: to(one)}, 65_536, Bounds{Visitors: 32768, Handshakes: 4096, Origins: 18432, Admin: 1024}},
 		{"one descriptor too few", site, 52_402, Bounds{Visitors: 32767, Origins: 18432, Admin: 1024}},
 		{"a site, with what many systems have", site, 4096, Bounds{Visitors: 1706, Origins: 1706, Admin: 505}},
 		{"everything", everything, 4096, Bounds{Visitors: 1091, Handshakes: 136, Redirects: 501, Origins: 1091, Verdicts: 501, Admin: 501}},
@@ -48,8 +48,8 @@ func TestBoundsOfConnections(t *testing.T) {
 		{"too few", site, 82, Bounds{}},
 		{"less than the reserve", site, 20, Bounds{}},
 		{"few are configured", few, 86, Bounds{Visitors: 5, Origins: 5, Admin: 8}},
-		{"verdicts alone", Config{VerdictListen: ":1", Proxy: to(none)}, 1024, Bounds{Verdicts: 854, Admin: 122}},
-		{"verdicts alone, all", Config{VerdictListen: ":1"}, 1 << 20, Bounds{Verdicts: 8192, Admin: 1024}},
+		{"verdicts alone", Config{Clients: Clients{VerdictListen: ":1"}, Proxy: to(none)}, 1024, Bounds{Verdicts: 854, Admin: 122}},
+		{"verdicts alone, all", Config{Clients: Clients{VerdictListen: ":1"}}, 1 << 20, Bounds{Verdicts: 8192, Admin: 1024}},
 	} {
 		got, err := must.Do(c.cfg.Bounds()).Within(c.limit)
 		if err == nil && got.Descriptors() > c.limit {
@@ -64,7 +64,7 @@ func TestBoundsOfConnections(t *testing.T) {
 
 // TestBoundsAreNeverMoreThanTheLimit: with any, and those of fewer descriptors are never higher.
 func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
-	c := Config{VerdictListen: ":1", TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: to(originsOf(3))}
+	c := Config{Clients: Clients{VerdictListen: ":1"}, TLS: TLS{CertFiles: []string{"c"}, RedirectListen: ":80"}, Proxy: to(originsOf(3))}
 	wanted := must.Do(c.Bounds())
 	var before Bounds
 	for limit := 0; limit < wanted.Descriptors()+100; limit += 1 + limit/50 {

@@ -40,7 +40,7 @@ func (c *Config) Check() error {
 // checkProxy refuses what fits together in no way.
 func (c *Config) checkProxy() error {
 	p := &c.Proxy
-	if !c.servesVisitors() && c.VerdictListen == "" {
+	if !c.servesVisitors() && c.Clients.VerdictListen == "" {
 		return at("origin", "--origin is missing: the address of the site to protect, such as --origin http://127.0.0.1:3000")
 	}
 	_, err := c.originTLS()
@@ -98,13 +98,13 @@ func (c *Config) checkAdmin() error {
 // checkPeers is about proxies in front.
 func (c *Config) checkPeers() error {
 	var errs []error
-	if c.VerdictListen != "" && len(c.TrustedProxies) == 0 {
+	if c.Clients.VerdictListen != "" && len(c.Clients.TrustedProxies) == 0 {
 		errs = append(errs, at("verdict-listen", "--verdict-listen needs --trusted-proxies: the addresses of the proxies that may ask, such as --trusted-proxies 127.0.0.1"))
 	}
-	if c.Front.CountryHeader != "" && len(c.TrustedProxies) == 0 {
+	if c.Front.CountryHeader != "" && len(c.Clients.TrustedProxies) == 0 {
 		errs = append(errs, at("country-header", "--country-header needs --trusted-proxies: the addresses of the proxies that write it, such as --trusted-proxies 10.0.0.0/8; nobody else is believed"))
 	}
-	if c.Front.VerdictCountryHeader != "" && c.VerdictListen == "" {
+	if c.Front.VerdictCountryHeader != "" && c.Clients.VerdictListen == "" {
 		errs = append(errs, at("verdict-country-header", "--verdict-country-header needs --verdict-listen: it is about proxies that ask for verdicts; for those that this node is behind there is --country-header"))
 	}
 	if is := c.Proof.Issuer; c.Proof.On && is != "" && strings.TrimSpace(is) == "" {

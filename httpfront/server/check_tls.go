@@ -24,13 +24,13 @@ func (c *Config) checkTLS() error {
 		return at("origin", "TLS with visitors needs --origin: without it this node serves no visitors")
 	case t.RedirectListen != "" && !t.on():
 		return at("redirect-listen", "--redirect-listen needs TLS to send visitors to: give --tls-cert-file and --tls-key-file, or --acme-domains")
-	case t.RedirectListen != "" && t.RedirectListen == c.Listen && portOf(c.Listen) != 0:
+	case t.RedirectListen != "" && t.RedirectListen == c.Clients.Listen && portOf(c.Clients.Listen) != 0:
 		return at("redirect-listen", "--redirect-listen and --listen are the same: one is for TLS, the other for those without")
 	case len(a.Domains) == 0 && (a.Email != "" || a.CAFile != "" || a.Agree || a.Storage != ""):
 		return at("acme-domains", "--acme-domains is missing: the names to obtain certificates for, such as --acme-domains tickets.example.com")
 	case len(a.Domains) > 0 && !a.Agree:
 		return at("acme-domains", "--acme-domains needs --acme-agree: read the terms that %s points at, and give it if you agree", a.Directory)
-	case len(a.Domains) > 0 && portOf(c.Listen) == 0:
+	case len(a.Domains) > 0 && portOf(c.Clients.Listen) == 0:
 		return at("acme-domains", "--acme-domains needs a --listen with a port that is known, such as :443")
 	}
 	return nil

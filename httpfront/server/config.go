@@ -16,7 +16,7 @@ import (
 )
 
 // Config says what a node is and what it serves. DataDir and Rooms are required, and one of
-// Proxy.Origins and VerdictListen. The zero value of everything else is a single node that
+// Proxy.Origins and Clients.VerdictListen. The zero value of everything else is a single node that
 // listens on loopback, at ports that are free.
 type Config struct {
 	Name    string // unique in the mesh. Default "node"
@@ -35,16 +35,11 @@ type Config struct {
 	// LogDropped is how many lines of Logger were dropped so far; nil: none are.
 	LogDropped func() uint64
 
-	Listen         string         // TCP address for visitors. Default "127.0.0.1:0"; unused without origins
-	VerdictListen  string         // TCP address for proxies that ask for verdicts; "": nobody asks
-	TrustedProxies []netip.Prefix // whose forwarding fields are believed, and who may ask for verdicts
-	Edge           httpfront.Edge
-
-	TLS   TLS   // with visitors. Zero: none
-	Proxy Proxy // the way to the site
-	Front Front // what rules go by
-	Proof Proof // that visitors were let in. Zero: none
-
+	Clients Clients // where visitors and proxies come in
+	TLS     TLS     // with visitors. Zero: none
+	Proxy   Proxy   // the way to the site
+	Front   Front   // what rules go by
+	Proof   Proof   // that visitors were let in. Zero: none
 	Admin   Admin   // the listener for operators
 	Mesh    Mesh    // other nodes. Zero: there are none
 	Rights  Rights  // whose capacity is whose
@@ -52,6 +47,14 @@ type Config struct {
 	Signals Signals // the access log and the traces. Zero: neither
 
 	Seams Seams // for tests
+}
+
+// Clients says where visitors connect, and the proxies that they come through or that ask for them.
+type Clients struct {
+	Listen         string         // TCP address for visitors. Default "127.0.0.1:0"; unused without origins
+	VerdictListen  string         // TCP address for proxies that ask for verdicts; "": nobody asks
+	TrustedProxies []netip.Prefix // whose forwarding fields are believed, and who may ask for verdicts
+	Edge           httpfront.Edge
 }
 
 // TLS says how TLS is spoken with visitors. The zero value is not at all.
@@ -183,7 +186,7 @@ func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, "node")
 	c.Site = cmp.Or(c.Site, "default")
 	c.Version = cmp.Or(c.Version, "devel")
-	c.Listen = cmp.Or(c.Listen, anyPort)
+	c.Clients.Listen = cmp.Or(c.Clients.Listen, anyPort)
 	c.Admin.Listen = cmp.Or(c.Admin.Listen, anyPort)
 	c.Proof.Header = cmp.Or(c.Proof.Header, proof.Header)
 	c.Proof.Issuer = cmp.Or(c.Proof.Issuer, "ropeline")

@@ -69,7 +69,7 @@ func (s *Server) newVerdicts() (*verdict.Server, error) {
 	return verdict.New(verdict.Config{
 		Listener:       s.ports.verdicts,
 		Judge:          s.front,
-		TrustedProxies: s.cfg.TrustedProxies,
+		TrustedProxies: s.cfg.Clients.TrustedProxies,
 		Ready:          s.lame().ready,
 		Stopping:       s.life.stopping,
 		Conns:          s.bounds.Verdicts,
@@ -100,11 +100,11 @@ func (r nodeRooms) Route(host, path string) httpfront.Room {
 func (c *Config) front() (to httpfront.Config, err error) {
 	p, f := &c.Proxy, &c.Front
 	to = httpfront.Config{
-		Connections: httpfront.Connections{Edge: c.Edge},
+		Connections: httpfront.Connections{Edge: c.Clients.Edge},
 		Upstreams:   p.Upstreams,
 		RuleFacts:   httpfront.RuleFacts{Lists: f.Lists, CountryHeader: f.CountryHeader, VerdictCountryHeader: f.VerdictCountryHeader},
 		Methods:     p.Methods, Limits: p.Limits, Timeouts: p.Timeouts,
-		TrustedProxies: c.TrustedProxies,
+		TrustedProxies: c.Clients.TrustedProxies,
 		ProofHeader:    c.Proof.Header, Logger: c.Logger,
 	}
 	to.OriginTLS, err = c.originTLS()

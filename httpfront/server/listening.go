@@ -45,9 +45,9 @@ func openPorts(cfg *Config) (p ports, err error) {
 		setting, address, who string
 		wanted                bool
 	}{
-		{&p.visitors, "listen", cfg.Listen, "visitors", cfg.servesVisitors()},
+		{&p.visitors, "listen", cfg.Clients.Listen, "visitors", cfg.servesVisitors()},
 		{&p.redirect, "redirect-listen", cfg.TLS.RedirectListen, "visitors without TLS", cfg.TLS.RedirectListen != ""},
-		{&p.verdicts, "verdict-listen", cfg.VerdictListen, "proxies", cfg.VerdictListen != ""},
+		{&p.verdicts, "verdict-listen", cfg.Clients.VerdictListen, "proxies", cfg.Clients.VerdictListen != ""},
 		{&p.admin, "admin", cfg.Admin.Listen, "operators", true},
 	} {
 		if !o.wanted {

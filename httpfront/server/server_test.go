@@ -191,9 +191,9 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 		"no site":        {func(c *Config) { c.Proxy.Origins.Servers = nil }, "--origin is missing", "origin"},
 		"open to all":    {func(c *Config) { c.Admin.Listen = ":0" }, "needs tokens", "admin"},
 		"join nobody":    {func(c *Config) { c.Mesh.Join = []string{"a:1"} }, "--join needs --mesh", "join"},
-		"port for pages": {func(c *Config) { c.Listen = taken.Addr().String() }, "choose another address with --listen", ""},
+		"port for pages": {func(c *Config) { c.Clients.Listen = taken.Addr().String() }, "choose another address with --listen", ""},
 		"port for verdict": {func(c *Config) {
-			c.VerdictListen, c.TrustedProxies = taken.Addr().String(), []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+			c.Clients.VerdictListen, c.Clients.TrustedProxies = taken.Addr().String(), []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 		}, "with --verdict-listen", ""},
 		"port for admin": {func(c *Config) { c.Admin.Listen = taken.Addr().String() }, "with --admin", ""},
 		"certificate":    {func(c *Config) { c.TLS.CertFiles, c.TLS.KeyFiles = []string{"none.crt"}, []string{"none.key"} }, "--tls-cert-file: ", ""},
@@ -223,7 +223,7 @@ func TestAServerThatNeverRan(t *testing.T) {
 	cfg := example(t, says("the site"), 1)
 	for range 2 {
 		s := must.Do(New(cfg))
-		cfg.Listen, cfg.Admin.Listen = s.Addresses().Visitors, s.Addresses().Admin // the next takes them over
+		cfg.Clients.Listen, cfg.Admin.Listen = s.Addresses().Visitors, s.Addresses().Admin // the next takes them over
 		if _, err := New(cfg); !errors.Is(err, node.ErrInUse) {
 			t.Errorf("two servers have one directory: %v", err)
 		}
@@ -240,7 +240,7 @@ func TestAServerThatNeverRan(t *testing.T) {
 		t.Error("it runs twice")
 	}
 	noError(t, s.Close())
-	if text, _ := visit(t, cfg.Listen); text != "the site" {
+	if text, _ := visit(t, cfg.Clients.Listen); text != "the site" {
 		t.Errorf("a visitor gets %.40q", text)
 	}
 }

@@ -74,7 +74,7 @@ func (c *Config) newACME(dir *node.DataDir, httpPort int, log *slog.Logger) (*ac
 	}
 	return acme.New(acme.Config{
 		Domains: a.Domains, Email: a.Email, Directory: a.Directory, Roots: roots, Storage: storage,
-		TLSPort: portOf(c.Listen), HTTPPort: httpPort, Logger: log,
+		TLSPort: portOf(c.Clients.Listen), HTTPPort: httpPort, Logger: log,
 	})
 }
 
