@@ -56,7 +56,7 @@ type LWW struct {
 
 	withheld NodeID                // see Withhold; zero: nobody's writes are
 	upTo     uint64                // what is told of that node's
-	beneath  map[string][]lwwEntry // what withheld writes have replaced, oldest first
+	beneath  map[string][]lwwEntry // what writes that are not told yet have replaced, oldest first
 
 	changes uint64            // so far; see Changes
 	tells   uint64            // see Tells
@@ -154,8 +154,8 @@ func (m *LWW) SetAll(writes []Write, as Weight, next func() Stamp) error {
 	}
 	for _, w := range writes {
 		at := next()
-		m.put(w.Key, entryOf(at, Write{Value: w.Value}))
 		m.learn(at.Node, at.packed())
+		m.put(w.Key, entryOf(at, Write{Value: w.Value}))
 		m.changes++
 	}
 	return nil
@@ -252,11 +252,16 @@ func (m *LWW) Clone() *LWW {
 
 // Merge adds what o holds and copies what it takes.
 func (m *LWW) Merge(o *LWW) {
+	for writer, known := range o.known {
+		m.learn(writer, known)
+	}
 	for key, e := range o.entries.all() {
 		m.put(key, e)
 	}
-	for writer, known := range o.known {
-		m.learn(writer, known)
+	for key, all := range o.beneath {
+		for _, e := range all {
+			m.put(key, e)
+		}
 	}
 	for writer, hidden := range o.hides {
 		m.hide(unpack(hidden, writer))
@@ -264,6 +269,7 @@ func (m *LWW) Merge(o *LWW) {
 	for writer, h := range o.forgot {
 		m.forgetUpTo(writer, h.upTo)
 	}
+	m.uncover()
 	m.changes++
 }
 
@@ -278,6 +284,11 @@ func (m *LWW) Withhold(writer NodeID, upTo uint64) {
 		m.tells++
 	}
 	m.withheld, m.upTo = writer, upTo
+	m.uncover()
+}
+
+// uncover lets go of what stood behind writes that are told by now.
+func (m *LWW) uncover() {
 	for key, all := range m.beneath {
 		if e, _ := m.entries.get(key); !m.withholds(e) {
 			packed.Delete(&m.beneath, key)
@@ -296,9 +307,11 @@ func (m *LWW) told(all []lwwEntry) int {
 	return i
 }
 
-func (m *LWW) withholds(e lwwEntry) bool {
-	return e.stamp.Node == m.withheld && e.stamp.packed() > m.upTo
-}
+// withholds reports whether nobody is told of an entry yet.
+func (m *LWW) withholds(e lwwEntry) bool { return e.stamp.packed() > m.KnownOf(e.stamp.Node) }
+
+// early reports whether an entry was taken out of turn: what its teller wrote before it may be missing. See Take.
+func (m *LWW) early(e lwwEntry) bool { return e.stamp.packed() > m.known[e.stamp.Node] }
 
 // Known returns up to which packed stamp every write of a node is held, for each
 // node that wrote, in no order. It is what Digest returns, without a copy.
@@ -387,7 +400,10 @@ func (m *LWW) put(key string, e lwwEntry) {
 	old, ok := m.entries.get(key)
 	if ok && !e.wins(old) {
 		m.hideBehind(e, old)
-		m.cover(key, e, old)
+		if m.cover(key, e, old) && m.early(old) {
+			old.change = m.changes + 1 // it is stored with what it stands in front of
+			m.entries.put(key, old)
+		}
 		return
 	}
 	if ok {
@@ -402,19 +418,20 @@ func (m *LWW) put(key string, e lwwEntry) {
 	m.entries.put(key, e)
 }
 
-// cover keeps an entry that a withheld write stands in front of.
-func (m *LWW) cover(key string, e, by lwwEntry) {
+// cover keeps an entry that one stands in front of which is not told yet, and reports whether it is kept only now. One that
+// was itself taken out of turn is not: it comes once more with what its teller wrote before it.
+func (m *LWW) cover(key string, e, by lwwEntry) bool {
 	if !m.withholds(by) {
 		packed.Delete(&m.beneath, key)
-		return
+		return false
 	}
 	all := m.beneath[key]
 	i := len(all)
 	for i > 0 && all[i-1].wins(e) {
 		i--
 	}
-	if e.stamp == by.stamp || i > 0 && !e.wins(all[i-1]) {
-		return // the same again
+	if m.early(e) || e.stamp == by.stamp || i > 0 && !e.wins(all[i-1]) {
+		return false // or the same again
 	}
 	if i > 0 {
 		m.hideBehind(all[i-1], e) // which was told until now
@@ -422,7 +439,9 @@ func (m *LWW) cover(key string, e, by lwwEntry) {
 	if m.beneath == nil {
 		m.beneath = make(map[string][]lwwEntry)
 	}
-	m.beneath[key] = slices.Insert(all, i, e)
+	all = slices.Insert(all, i, e)
+	m.beneath[key] = all[max(0, m.told(all)):]
+	return true
 }
 
 // wins reports whether e is the one that stays of two writes to a key.

@@ -77,3 +77,70 @@ func TestTellable(t *testing.T) {
 		t.Error("it is on disk, and not told")
 	}
 }
+
+// TestWhatATakenWriteReplacesIsTold takes a write out of turn in place of an older one, of the same node or another. Until
+// what came before it is here, who hears of the older one's node gets the older one, also after a restart.
+func TestWhatATakenWriteReplacesIsTold(t *testing.T) {
+	writer, other := testNode(0), testNode(1)
+	for name, first := range map[string]NodeID{"its own": writer, "another's": other} {
+		var theirs, clock Clock
+		from, m, now := new(LWW), new(LWW), guardNow
+		set := func(key, value string, by NodeID) (at Stamp) {
+			t.Helper()
+			if at = theirs.Now(now, by); from.Set(key, []byte(value), at) != nil {
+				t.Fatal("not set")
+			}
+			return at
+		}
+		hear := func(m, from *LWW) {
+			t.Helper()
+			if err := m.hear(from.Delta(m.Digest(), 0), &clock, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tells := func(want string, known ...Stamp) {
+			t.Helper()
+			again, peer := new(LWW), new(LWW)
+			for _, p := range m.Parts(0) {
+				if err := again.SetPart(p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, m := range []*LWW{m, again, m.Clone(), again.Clone()} {
+				peer = new(LWW)
+				hear(peer, m)
+				if got, _, _ := peer.Get("key"); string(got) != want {
+					t.Errorf("%s: a peer has %q, want %q", name, got, want)
+				}
+			}
+			for _, at := range known {
+				if !peer.Holds(at) {
+					t.Errorf("%s: a peer does not know of %v", name, at)
+				}
+			}
+		}
+		old := set("key", "old", first)
+		set("key of the writer", "", writer)
+		hear(m, from)
+		between, behind := set("between", "", writer), new(LWW)
+		hear(behind, from)
+		late := set("key", "late", writer)
+		latest := set("key", "latest", writer)
+		for at, value := range map[Stamp]string{late: "late", latest: "latest"} {
+			if err := m.Take("key", []byte(value), at, &clock, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _, _ := m.Get("key"); string(got) != "latest" {
+			t.Errorf("%s: %q is there", name, got)
+		}
+		tells("old", old)
+		hear(m, behind) // some of what was missing
+		tells("old", old, between)
+		hear(m, from)
+		tells("latest", old, latest)
+		if len(m.beneath) > 0 {
+			t.Errorf("%s: %v is kept when all has come", name, m.beneath)
+		}
+	}
+}

@@ -38,15 +38,16 @@ func (m *LWW) ApplyWhole(pieces []LWWPiece, clock *Clock, now time.Time) (aside 
 
 func (m *LWW) merge(pieces []LWWPiece, clock *Clock, now time.Time) (aside bool, err error) {
 	var writes []Write
-	writers := map[NodeID]bool{}
+	was, strangers := LWWDigest{}, 0
 	for _, p := range pieces {
-		if _, ok := m.known[p.Writer]; !ok {
-			writers[p.Writer] = true
+		known, ok := m.known[p.Writer]
+		if was[p.Writer] = known; !ok {
+			strangers++
 		}
 		writes = append(writes, p.Writes...)
 	}
-	if len(writers) > 0 && len(m.known)+len(writers) > maxWriters || !m.fits(writes) {
-		return false, fmt.Errorf("%d writes of %d new writers: more than is kept: %w", len(writes), len(writers), ErrHostile)
+	if strangers > 0 && len(m.known)+strangers > maxWriters || !m.fits(writes) {
+		return false, fmt.Errorf("%d writes of %d new writers: more than is kept: %w", len(writes), strangers, ErrHostile)
 	}
 	for _, p := range pieces {
 		if !clock.Observe(unpack(p.To, p.Writer), now) {
@@ -54,18 +55,19 @@ func (m *LWW) merge(pieces []LWWPiece, clock *Clock, now time.Time) (aside bool,
 		}
 	}
 	for _, p := range pieces {
+		known, _ := advance(m.known[p.Writer], p.From, p.To)
+		m.learn(p.Writer, known)
+	}
+	for _, p := range pieces {
 		for _, w := range p.Writes {
-			if !m.hasForgotten(w, p.Writer) {
+			if !m.hasForgotten(w, was[p.Writer]) {
 				m.put(w.Key, entryOf(unpack(w.At, p.Writer), w))
 			}
 		}
 		m.forgetUpTo(p.Writer, p.Forgot)
 		m.hide(unpack(p.Hides, p.Writer))
 	}
-	for _, p := range pieces {
-		known, _ := advance(m.known[p.Writer], p.From, p.To)
-		m.learn(p.Writer, known)
-	}
+	m.uncover()
 	if len(writes) > 0 {
 		m.changes++
 	}
@@ -73,7 +75,7 @@ func (m *LWW) merge(pieces []LWWPiece, clock *Clock, now time.Time) (aside bool,
 }
 
 // Take merges one write out of turn: earlier ones of the same node may be missing, and until
-// these have come nobody is told of it by Delta. Errors are those of Apply.
+// these have come nobody is told of it by Delta, but of what it has replaced. Errors are those of Apply.
 func (m *LWW) Take(key string, value []byte, at Stamp, clock *Clock, now time.Time) error {
 	n := at.packed()
 	p := LWWPiece{Writer: at.Node, From: max(1, n) - 1, To: n, Writes: []Write{{Key: key, At: n, Value: value}}}

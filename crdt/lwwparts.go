@@ -17,7 +17,7 @@ type Part struct {
 }
 
 const (
-	partWrite  = "w/" // + key: writer and write
+	partWrite  = "w/" // + key: writer and write; behind one that was taken out of turn, the same of what others are told in its place
 	partKnown  = "k/" // + writer, in hexadecimal: packed stamp
 	partForgot = "f/" // the same: up to where its deletions may be forgotten
 )
@@ -38,8 +38,10 @@ func (m *LWW) Parts(since uint64) []Part {
 	for k, c := range m.entries.since(since) {
 		key, e := m.entries.key(k), m.entries.entry(k, c)
 		w := newWriter(nil)
-		w.bytes(e.stamp.Node[:])
-		e.write(key).encode(w)
+		w.entry(key, e)
+		if all := m.beneath[key]; m.early(e) && m.told(all) >= 0 {
+			w.entry(key, all[m.told(all)])
+		}
 		out = append(out, Part{partWrite + key, w.must()})
 	}
 	for writer, change := range m.learned {
@@ -55,6 +57,18 @@ func (m *LWW) Parts(since uint64) []Part {
 	// By name, but for what is known: that comes last, though its names come first.
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Or(-cmp.Compare(a.Name[0], b.Name[0]), cmp.Compare(a.Name, b.Name)) })
 	return out
+}
+
+func (w *writer) entry(key string, e lwwEntry) {
+	w.bytes(e.stamp.Node[:])
+	e.write(key).encode(w)
+}
+
+func (r *reader) entry() (key string, e lwwEntry) {
+	var writer NodeID
+	r.id((*[16]byte)(&writer))
+	wr := decodeWrite(r)
+	return wr.Key, entryOf(unpack(wr.At, writer), wr)
 }
 
 func (m *LWW) partKnown(writer NodeID) Part {
@@ -101,17 +115,31 @@ func (m *LWW) SetPart(p Part) error {
 		} else {
 			m.learn(writer, n)
 			m.hide(unpack(n, writer)) // what of its writes was replaced by others is not stored
+			m.uncover()
 		}
 		return nil
 	}
-	r.id((*[16]byte)(&writer))
-	wr := decodeWrite(r)
+	return m.setWrite(p, r)
+}
+
+// setWrite is SetPart of a write.
+func (m *LWW) setWrite(p Part, r *reader) error {
+	key, e := r.entry()
+	same, told, early := key, e, r.more()
+	if early {
+		same, told = r.entry()
+	}
 	if err := r.end(); err != nil {
 		return fmt.Errorf("part %q: %w", p.Name, err)
 	}
-	if p.Name != partWrite+wr.Key {
-		return fmt.Errorf("part %q of key %q: %w", p.Name, wr.Key, ErrHostile)
+	if p.Name != partWrite+key || same != key {
+		return fmt.Errorf("part %q of keys %q and %q: %w", p.Name, key, same, ErrHostile)
 	}
-	m.put(wr.Key, entryOf(unpack(wr.At, writer), wr))
+	if m.put(key, e); early && m.withholds(e) {
+		if m.beneath == nil {
+			m.beneath = make(map[string][]lwwEntry)
+		}
+		m.beneath[key] = []lwwEntry{told} // what is known of its teller may come later
+	}
 	return nil
 }

@@ -67,8 +67,8 @@ func (m *LWW) Adopt(keys []string, next func() Stamp) {
 		}
 		at := next()
 		e.first, e.stamp = e.written(), at
-		m.put(key, e)
 		m.learn(at.Node, at.packed())
+		m.put(key, e)
 		m.changes++
 	}
 }

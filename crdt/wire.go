@@ -255,6 +255,9 @@ func (r *reader) owner() (i Incarnation) {
 	return i
 }
 
+// more reports whether there are bytes left.
+func (r *reader) more() bool { return r.err == nil && r.src.Len() > 0 }
+
 // end returns the error, and makes one of bytes that nobody asked for.
 func (r *reader) end() error {
 	if r.err == nil && r.src.Len() > 0 {

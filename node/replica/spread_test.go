@@ -112,6 +112,9 @@ func TestWhatIsKeptIsOnDisk(t *testing.T) {
 				if p.rng.IntN(50) == 0 {
 					p.nodes[p.rng.IntN(len(p.nodes))].Survey()
 				}
+				if p.rng.IntN(3) == 0 {
+					p.passOn()
+				}
 				p.step()
 				p.allKnown()
 				for _, x := range p.nodes {
@@ -130,6 +133,15 @@ func TestWhatIsKeptIsOnDisk(t *testing.T) {
 			}
 			p.noErrors()
 		})
+	}
+}
+
+// passOn has a node take a write of another one out of turn, once that one's disk has it.
+func (p *plates) passOn() {
+	from, to := p.nodes[p.rng.IntN(len(p.nodes))], p.nodes[p.rng.IntN(len(p.nodes))]
+	key := fmt.Sprintf("k%d", p.rng.IntN(6))
+	if value, at, ok := from.Get(key); ok && from.Tellable(at) {
+		to.Take(key, value, at, p.now)
 	}
 }
 
