@@ -227,7 +227,7 @@ func (t *lwwTable) remove(key string) {
 		t.renumber(was, n)
 	}
 	if t.uses[form]--; t.uses[form] == 0 {
-		delete(t.formOf, f)
+		packed.Delete(&t.formOf, f)
 		t.forms[form], t.unused = keyForm{}, append(t.unused, form)
 	}
 }
@@ -277,12 +277,12 @@ func (t *lwwTable) chain(n uint32, c *lwwCell) {
 // unchain takes an entry out of those of its writer.
 func (t *lwwTable) unchain(k lwwKey, c *lwwCell) {
 	if c.writer&firstBit != 0 {
-		delete(t.firsts, k)
+		packed.Delete(&t.firsts, k)
 	}
 	if c.newer == 0 {
 		i := c.index()
 		if t.writers[i].newest = c.older; c.older == 0 {
-			delete(t.writer, t.writers[i].node)
+			packed.Delete(&t.writer, t.writers[i].node)
 			t.writers[i], t.idle = lwwWriter{}, append(t.idle, i)
 		}
 	} else {

@@ -184,7 +184,9 @@ func (c *Core) stepGone(now time.Time) bool {
 		return false
 	}
 	do := f.steps[0]
-	f.steps = f.steps[1:]
+	if f.steps[0], f.steps = nil, f.steps[1:]; len(f.steps) == 0 {
+		f.steps = nil // else it keeps all that this look was about
+	}
 	do(now)
 	return true
 }

@@ -55,6 +55,7 @@ func (w *leaveWalk) forgetAll() (forgotten int) {
 			return forgotten
 		}
 	}
+	w.members()
 	for _, gone := range w.nodes {
 		if !w.lost[gone] && !w.left[gone] {
 			continue
@@ -77,7 +78,7 @@ func (w *leaveWalk) idle(d time.Duration) {
 	}
 }
 
-// names returns all that a node knows and has on its disk of another one.
+// names returns all that a node knows and has in memory and on its disk of another one.
 func (m *machine) names(id crdt.NodeID) (all []string) {
 	for key := range m.core.replica.Keys() {
 		if strings.Contains(key, id.String()) {
@@ -92,7 +93,7 @@ func (m *machine) names(id crdt.NodeID) (all []string) {
 	if _, named := m.core.facts.forgot[m.core.self.Node].steps[id]; named {
 		all = append(all, "steps")
 	}
-	return slices.Sorted(slices.Values(all))
+	return append(slices.Sorted(slices.Values(all)), m.inMemory(id)...)
 }
 
 var churnNodes = flag.Int("nodes", 0, "how many nodes come and leave in TestChurnLeavesNothing; 0: a few")
@@ -116,7 +117,7 @@ func TestChurnLeavesNothing(t *testing.T) {
 	}
 	w := newWorldOf(t, rooms, "a", "a", "b")
 	w.run(10 * time.Second)
-	came, most := 0, 0
+	came, most, gone := 0, 0, []crdt.NodeID(nil)
 	cycle := func(n int) {
 		for range n {
 			m := &machine{id: crdt.NodeID{byte(10 + came%200), byte(came / 200), 0xcc}, site: []string{"a", "b"}[came%2]}
@@ -124,6 +125,7 @@ func TestChurnLeavesNothing(t *testing.T) {
 			w.start(m, rooms[0])
 			w.run(8 * time.Second)
 			w.leaves(m)
+			gone = append(gone, m.id)
 			most = max(most, w.nodes[0].core.replica.MapLen())
 			if came++; came%100 == 0 {
 				t.Logf("%d nodes: %+v, heap %d KiB", came, w.weigh(w.nodes[0]), liveHeap()>>10)
@@ -132,6 +134,7 @@ func TestChurnLeavesNothing(t *testing.T) {
 		w.nodes = slices.Clone(w.nodes[:3]) // without the last that left
 		l := leaveWalk{world: w, Rand: rand.New(rand.NewPCG(1, 1))}
 		l.idle(70 * time.Minute)
+		w.members()
 	}
 	cycle(6)
 	before, heap := make([]weight, 3), w.heapOfNodes()
@@ -143,6 +146,11 @@ func TestChurnLeavesNothing(t *testing.T) {
 		is := w.weigh(m)
 		t.Logf("node %d has %+v, and had %+v", i, is, before[i])
 		is.within(t, before[i], 1.1)
+		for _, id := range gone[max(0, len(gone)-50):] {
+			if names := m.names(id); len(names) > 0 {
+				t.Errorf("node %d names one that is gone: %q", i, names)
+			}
+		}
 	}
 	after := w.heapOfNodes()
 	if t.Logf("the three nodes had %d KiB of heap, and have %d after %d nodes came and left; %d keys at most", heap>>10, after>>10, comings, most); *churnNodes > 0 && float64(after) > 1.1*float64(heap) { // of a few rooms and nodes all is little

@@ -79,6 +79,13 @@ func (m *perNode[V]) keep(id crdt.NodeID, is V, there bool) {
 	}
 	packed.Delete(&m.many, id)
 	m.few = slices.DeleteFunc(m.few, func(x ofNode[V]) bool { return x.node == id })
+	if n := len(m.many); m.many != nil && n <= fewNodes/2 {
+		few := make([]ofNode[V], 0, n)
+		for _, id := range slices.SortedFunc(maps.Keys(m.many), compareNodes) {
+			few = append(few, ofNode[V]{id, m.many[id]})
+		}
+		m.few, m.many = few, nil
+	}
 }
 
 // all yields everything, in no order.

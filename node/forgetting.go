@@ -79,7 +79,7 @@ func (c *Core) lookForSettled(now time.Time) {
 	gone, spent := c.goneRooms()
 	departed := c.departed()
 	if c.replica.Deleted() == 0 && len(gone)+len(spent)+len(departed) == 0 && !c.anyGone() && (c.catalog == nil || !c.catalog.orphans) {
-		f.seen = nil
+		f.seen, f.gone = nil, nil
 		return
 	}
 	is := c.replica.Settling(slices.Collect(maps.Keys(c.existing())))

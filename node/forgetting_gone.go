@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -150,6 +151,11 @@ func (g *goneNodes) unname(r *Room, named map[crdt.NodeID]bool, now time.Time) {
 	if r.rights == nil {
 		return
 	}
+	f := g.core.facts.room(r.id)
+	r.rights.ForgetKeepers(func(id crdt.NodeID) bool {
+		_, left := f.finals[id]
+		return !left && !g.core.facts.gone(id)
+	})
 	for _, x := range r.rights.Closings().Closed {
 		if named[x.Node] = true; g.forgotten(r.id, x.Node, now) {
 			r.rights.Unname(x.Node)
@@ -164,7 +170,8 @@ func (g *goneNodes) tellSteps(named map[crdt.NodeID]bool, now time.Time) {
 	for id := range g.own.steps {
 		if !named[id] && !c.facts.gone(id) {
 			delete(g.own.steps, id)
-			delete(c.forgetting.without, id)
+			packed.Delete(&c.forgetting.without, id)
+			packed.Delete(&c.inquiries.by, id)
 		}
 	}
 	if _, told := c.facts.forgot[c.self.Node]; told || len(g.own.steps) > 0 {
@@ -184,7 +191,7 @@ func (g *goneNodes) forgotten(room crdt.RoomID, id crdt.NodeID, now time.Time) b
 		_, at, _ := g.core.replica.Get(key)
 		return at != crdt.Stamp{}
 	}) {
-		delete(f.without, id)
+		packed.Delete(&f.without, id)
 		return false
 	}
 	if f.without[id].IsZero() {

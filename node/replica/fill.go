@@ -22,7 +22,7 @@ type filling struct {
 	done     bool
 	since    time.Time            // when peers were first named; zero: not yet
 	asked    time.Time            // when the last pulls were sent
-	answered map[crdt.NodeID]bool // who has given all it had, and whether it was ready then
+	answered map[crdt.NodeID]bool // who has given all it had, and whether it was ready then; nil once done
 	met      bool                 // somebody was seen who is ready
 	heard    time.Time            // when the first piece of the last-writer map came; zero: none has
 
@@ -49,13 +49,18 @@ func (r *Replica) checkReady(now time.Time) {
 	if r.fill.done || r.fill.since.IsZero() {
 		return
 	}
+	if r.fill.done = r.isFilled(now); r.fill.done {
+		r.fill.answered = nil
+	}
+}
+
+func (r *Replica) isFilled(now time.Time) bool {
 	lowest, missing, some := true, false, false // some: a mate is ready
 	for _, l := range r.mates() {
 		wasReady, answered := r.fill.answered[l.peer.ID]
 		switch {
 		case wasReady:
-			r.fill.done = true
-			return
+			return true
 		case l.peer.Ready || l.ready:
 			missing, lowest, some = true, false, true
 		case !answered:
@@ -68,7 +73,7 @@ func (r *Replica) checkReady(now time.Time) {
 	late := waited >= forsaken && !(some && r.isNew())
 	here := !missing || lowest && waited >= alone || late
 	r.fill.met = r.fill.met || some || len(r.farReady()) > 0
-	r.fill.done = here && (r.filledFromAfar() || waited >= forsaken && !r.isNew()) && !r.awaitsMesh()
+	return here && (r.filledFromAfar() || waited >= forsaken && !r.isNew()) && !r.awaitsMesh()
 }
 
 // awaitsMesh reports whether this node has come to a mesh in which nobody knows it: it is new, has seen others who

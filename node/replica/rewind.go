@@ -48,7 +48,7 @@ func (r *Replica) RewindMap(last, now time.Time) bool {
 		r.spread.seen = 0
 		r.Keep(nil) // nobody is told of what is not on disk as it is now
 	}
-	if !r.fill.since.IsZero() {
+	if r.fill.answered != nil {
 		r.fill.answered = map[crdt.NodeID]bool{} // these were told that much was known
 	}
 	return true

@@ -257,6 +257,7 @@ func (r *Rights) Fold(id crdt.NodeID) {
 		r.mark(keyOf(kind, id))
 	}
 	packed.Delete(&r.keepers, id)
+	r.out.drop(id) // of who was recovered: what it was given, and had not taken, is with the rest of its rights
 }
 
 // MayKeep returns those of some nodes, whose rights this node has and whose accounts all have closed, that it may fold. Some

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/packed"
 )
 
 // Reasons for which rights cannot be passed on now.
@@ -359,6 +360,15 @@ func (r *Rights) Settle(f Final, keeper crdt.NodeID) {
 	for _, a := range f.Accounts {
 		if a.Node != f.Heir && r.answersFor(a.Node) {
 			r.accept(f.Node, a.Node, a.Gave, 0)
+		}
+	}
+}
+
+// ForgetKeepers forgets who answers for nodes of which nothing is known any more.
+func (r *Rights) ForgetKeepers(unknown func(crdt.NodeID) bool) {
+	for id := range r.keepers {
+		if unknown(id) && !r.answersFor(id) {
+			packed.Delete(&r.keepers, id)
 		}
 	}
 }
