@@ -97,6 +97,7 @@ func TestNobodyNewIsLetInWhileTheSiteIsDown(t *testing.T) {
 		echo(w, r)
 	}), func(c *Config) {
 		c.Passive = upstream.Passive{Failures: 3, Ejection: time.Hour, EjectionMax: time.Hour}
+		c.Origins.Check = &upstream.Check{Path: "/", Interval: time.Hour} // visitors alone tell whether it is back
 	})
 	in := cookieOf(f.get("/"))
 	ill.Store(true)

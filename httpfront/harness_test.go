@@ -258,10 +258,14 @@ type front struct {
 	front  *Front
 }
 
-// serve starts a front before the origin. It is stopped when the test ends.
+// serve starts a front before the origin, which is not asked what the front asks by itself. It is stopped when the test ends.
 func serve(tb testing.TB, rooms Rooms, origin http.Handler, change ...func(*Config)) *front {
 	tb.Helper()
-	srv := httptest.NewUnstartedServer(origin)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.UserAgent() != "ropeline-health-check" {
+			origin.ServeHTTP(w, r)
+		}
+	}))
 	srv.Config.ErrorLog = slog.NewLogLogger(testLogger(tb).Handler(), slog.LevelDebug)
 	srv.Start()
 	tb.Cleanup(srv.Close)

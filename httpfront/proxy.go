@@ -65,16 +65,19 @@ func (f *Front) attempt(a *admitted) (delivery, error) {
 	}
 	if err == nil {
 		x.call.Answered(x.head.Code)
-		conn.Answered(x.head.Code)
+		conn.Answered(x.head.Code, a.req.HostField)
 		return delivered, nil
 	}
 	if a.req.edge.hasLeft() {
+		if a.req.asks() {
+			conn.Left()
+		}
 		x.close(false)
 		return delivered, errLeft
 	}
 	far := deliveryOf(conn, err)
 	if isUnusable(err) {
-		conn.Answered(0)
+		conn.Answered(0, nil)
 	} else if _, ok := errors.AsType[*relay.ClientError](err); !ok && far != unheard {
 		conn.Failed(err)
 	}

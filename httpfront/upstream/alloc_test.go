@@ -13,7 +13,7 @@ func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 	g, _ := open(t, Config{Origins: parsed(a.URL, b.URL)})
 	work := func() {
 		c := acquired(g, Tried{})
-		c.Answered(200)
+		c.Answered(200, nil)
 		c.Release()
 	}
 	for range 4 {

@@ -36,12 +36,24 @@ func (g *Group) checkAgain(ctx context.Context, p *pool) {
 func (g *Group) checking(p *pool) *http.Transport {
 	return &http.Transport{
 		// The look at the address included; no proxy of the environment, which would look at nothing.
-		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return g.connect(ctx, p.origin.addr) },
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := g.connect(ctx, p.origin.addr)
+			if err != nil {
+				return nil, dialError{err}
+			}
+			return c, nil
+		},
 		TLSClientConfig:        p.tls,
 		DisableKeepAlives:      true, // that a connection can be opened is part of the check
 		MaxResponseHeaderBytes: readerSize,
 	}
 }
+
+// dialError says that there is no connection.
+type dialError struct{ error }
+
+// Unwrap returns why.
+func (e dialError) Unwrap() error { return e.error }
 
 // jittered returns d, up to a tenth longer or shorter. chance is from 0 to 1.
 func jittered(d time.Duration, chance float64) time.Duration {
@@ -89,13 +101,17 @@ func (g *Group) checkOnce(ctx context.Context, rt http.RoundTripper, o Origin) e
 // probeTimeout is for the whole answer to a probe.
 const probeTimeout = 5 * time.Second
 
-// probeOnce returns nil if the origin answers with a status below 500, or with 501: it may know no HEAD.
-func (g *Group) probeOnce(ctx context.Context, rt http.RoundTripper, o Origin) error {
+// probeOnce returns nil if p's origin answers with a status below 500, or with 501: it may know no HEAD. It asks for a host
+// for which visitors had answers, as a site may have none for others.
+func (g *Group) probeOnce(ctx context.Context, rt http.RoundTripper, p *pool) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodHead, o.url+"/", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, p.origin.url+"/", nil)
 	if err != nil {
 		return fmt.Errorf("probe: %w", err)
+	}
+	if h := p.host.Load(); h != nil {
+		req.Host = *h
 	}
 	req.Header.Set("User-Agent", userAgent)
 	resp, err := rt.RoundTrip(req)

@@ -224,15 +224,18 @@ func (c *Conn) plain() net.Conn {
 }
 
 // Answered tells that the origin has answered a request, with whatever status; 0 is an answer
-// that is of no use.
-func (c *Conn) Answered(status int) {
+// that is of no use. host is the Host field of the request, empty if it had none.
+func (c *Conn) Answered(status int, host []byte) {
 	now := time.Now()
-	c.pool.ended(status, now.Sub(c.began), now)
+	c.pool.ended(status, host, now.Sub(c.began), now)
 }
 
 // Failed tells that the origin has not answered, and why. It is not to be told
 // of what the client is to blame for, nor of answers that are of no use.
 func (c *Conn) Failed(err error) { c.pool.failed(err, time.Now()) }
+
+// Left tells that the client of a request without a body has left before the answer began.
+func (c *Conn) Left() { c.pool.left(c.began, time.Now()) }
 
 // Release gives c back for another request.
 func (c *Conn) Release() {

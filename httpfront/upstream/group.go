@@ -224,8 +224,8 @@ func (g *Group) observe(i int, failure error, of func(h *health, now time.Time) 
 	g.mu.Lock()
 	m, p := &g.members[i], g.pools[i]
 	what := of(&m.health, now)
-	p.steady.Store(!m.isOut() && m.failures == 0 && !m.doubted)
-	if p.doubted.Store(m.doubted && !m.isOut()); m.doubted {
+	p.steady.Store(!m.isOut() && m.failures == 0 && !m.doubted && m.served)
+	if p.probed.Store(m.isProbed()); p.probed.Load() {
 		p.wake()
 	}
 	if what != stays {

@@ -94,7 +94,7 @@ func ask(g *Group, tried *Tried) (string, error) {
 		return "", err
 	}
 	defer c.Release()
-	c.Answered(200)
+	c.Answered(200, nil)
 	return c.Origin().String(), nil
 }
 

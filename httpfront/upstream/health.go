@@ -16,7 +16,10 @@ import "time"
 // a timeout each time that its ejection ends.
 //
 // An answer with a status from 500 on is no success, and no failure either: a path may have it of every site, and
-// whoever knows one could take the origin out. It raises a doubt, as a failure does, which probes settle.
+// whoever knows one could take the origin out. It raises a doubt, as a failure does, and a request that waits long for its
+// answer, which probes settle. Not those of an
+// origin where probes go badly whatever it does, as where HEAD / is an error: whether it is one is found out when the first
+// request goes well, and when one does though the probes before it did not.
 type health struct {
 	failures int           // requests in a row that it did not answer
 	ejection time.Duration // how long the last one was, or is; 0: there was none
@@ -26,15 +29,18 @@ type health struct {
 	down           bool // by checks
 	passed, failed int  // checks in a row
 
+	served  bool // a request has gone well
 	doubted bool // a request went badly, and nothing has gone well since
-	doubts  int  // probes in a row that did so, too
+	untried bool // whether probes go well where requests do is to be found out
+	mute    bool // they do not, so they say nothing
+	bad     int  // probes in a row that went badly
 
 	since time.Time // when it came in again; zero: it has never been out
 }
 
-// doubtsOut is how many probes in a row have to go badly until a doubt takes an origin out. An origin that fails half
-// of the time is only seen to do so.
-const doubtsOut = 10
+// badProbes is how many probes in a row have to go badly until a doubt takes an origin out, and until they say nothing. An
+// origin that fails half of the time is only seen to do so.
+const badProbes = 10
 
 // change is what an observation has made of an origin.
 type change int
@@ -65,11 +71,26 @@ func (h *health) try(now time.Time) {
 
 // succeed takes note of an answer with a status below 500.
 func (h *health) succeed(now time.Time) change {
-	h.failures, h.doubted, h.doubts = 0, false, 0
+	if h.doubted {
+		h.doubted, h.bad = false, 0
+	}
+	h.failures = 0
+	h.untried = h.untried || !h.served || !h.until.IsZero()
+	h.served = true
 	if h.until.IsZero() {
 		return stays
 	}
 	return h.allow(now)
+}
+
+// isProbed reports whether the origin, which is in, is to be probed.
+func (h *health) isProbed() bool { return !h.isOut() && (h.doubted || h.untried) }
+
+// doubt begins a doubt.
+func (h *health) doubt() {
+	if h.until.IsZero() && !h.doubted {
+		h.doubted, h.bad = true, 0
+	}
 }
 
 // allow ends an ejection.
@@ -93,7 +114,7 @@ func (h *health) fail(p *Passive, now time.Time) change {
 	case !h.until.IsZero():
 		return stays
 	}
-	h.doubted = true
+	h.doubt()
 	if h.failures++; h.failures < p.Failures {
 		return stays
 	}
@@ -102,24 +123,50 @@ func (h *health) fail(p *Passive, now time.Time) change {
 
 // err takes note of an answer with a status from 500 on.
 func (h *health) err(p *Passive, now time.Time) change {
-	h.failures, h.doubted = 0, true
+	h.failures = 0
+	h.doubt()
 	if h.trying {
 		h.eject(p, now, 2*h.ejection)
 	}
 	return stays
 }
 
-// probe takes note of a probe. What it says counts only where requests go badly, or none come.
-func (h *health) probe(p *Passive, ok bool, now time.Time) change {
-	switch {
-	case !h.until.IsZero() && ok:
-		return h.allow(now)
-	case ok:
-		h.doubted, h.doubts = false, 0
-	case h.until.IsZero() && h.doubted:
-		if h.doubts++; h.doubts >= doubtsOut {
-			return h.goOut(p, now)
+// wait takes note of a request that the origin has not answered for long.
+func (h *health) wait(time.Time) change {
+	h.doubt()
+	return stays
+}
+
+// What a probe comes to that went badly, out of badProbes: one without an answer takes probeTimeout, so two of them do.
+const (
+	aBadProbe  = 1
+	aLostProbe = badProbes / 2
+)
+
+// probe takes note of a probe that went well, which is 0, or badly. What it says counts only where requests go badly, or none
+// come.
+func (h *health) probe(p *Passive, bad int, now time.Time) change {
+	if bad == 0 {
+		h.doubted, h.untried, h.mute, h.bad = false, false, false, 0
+		if h.until.IsZero() {
+			return stays
 		}
+		return h.allow(now)
+	}
+	if !h.isProbed() {
+		return stays
+	}
+	if h.bad += bad; h.bad < badProbes {
+		return stays
+	}
+	h.bad = 0
+	switch {
+	case h.doubted && !h.mute:
+		return h.goOut(p, now)
+	case h.doubted:
+		h.doubted = false // until the next request goes badly
+	default:
+		h.untried, h.mute = false, true
 	}
 	return stays
 }
@@ -140,7 +187,7 @@ func (h *health) goOut(p *Passive, now time.Time) change {
 func (h *health) eject(p *Passive, now time.Time, d time.Duration) {
 	h.ejection = min(d, p.EjectionMax)
 	h.until = now.Add(h.ejection)
-	h.trying, h.failures, h.passed, h.doubts = false, 0, 0, 0
+	h.trying, h.failures, h.passed, h.bad = false, 0, 0, 0
 }
 
 // check takes note of a check. As many good ones in a row as bring an origin

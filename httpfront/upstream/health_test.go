@@ -42,6 +42,13 @@ func TestHealthStories(t *testing.T) {
 		"a good one ends it":             "err ill*9 well ill*9:in err ill*9:in ill:ejected,goes-out",
 		"half of all":                    "err ill*5 well err ill*3 ok err ill*9 well err ill*9:in",
 		"a failure is a doubt":           "fail ill*10:ejected,goes-out ok:in,comes-in",
+		"probes that are always bad":     "ok ill*10:in err ill*20:in err ill*20:in fail fail fail:ejected,goes-out",
+		"until one is good":              "ok ill*10 err well err ill*10:ejected,goes-out",
+		"they are tried once":            "ok well ok ill*20 ok err ill*9:in ill:ejected,goes-out",
+		"a doubt comes first":            "ok ill*9 err ill*9:in ill:ejected,goes-out",
+		"bad since the site was changed": "ok well err ill*10:ejected ok:in,comes-in ill*10:in err ill*10:in",
+		"no answer":                      "slow slow slow slow:in lost:in slow lost:ejected,goes-out lost slow:ejected ok:in,comes-in",
+		"a slow page":                    "ok well slow well:in lost lost:in slow lost ok lost:in",
 		"an error ends no ejection":      "fail fail fail err:ejected +10s try err:ejected +19s:ejected +1s:trial try ok:in,comes-in",
 		"soon in doubt again":            "err ill*10 well:in err ill*10:ejected +10s:ejected +10s:trial",
 		"failures are forgotten outside": "bad bad bad:down fail fail good good:in fail fail:in fail:ejected",
@@ -59,8 +66,14 @@ func (h *health) happens(event string, now *time.Time) change {
 		return h.fail(&testPassive, *now)
 	case "err":
 		return h.err(&testPassive, *now)
-	case "well", "ill":
-		return h.probe(&testPassive, event == "well", *now)
+	case "well":
+		return h.probe(&testPassive, 0, *now)
+	case "ill":
+		return h.probe(&testPassive, aBadProbe, *now)
+	case "lost":
+		return h.probe(&testPassive, aLostProbe, *now)
+	case "slow":
+		return h.wait(*now)
 	case "good", "bad":
 		return h.check(&testCheck, event == "good", *now)
 	case "try":
@@ -100,7 +113,7 @@ func TestHealthLaws(t *testing.T) {
 		for range rapid.IntRange(1, 100).Draw(t, "steps") {
 			before := h
 			pause := fmt.Sprintf("%ds", rapid.IntRange(0, 60).Draw(t, "pause"))
-			event := rapid.SampledFrom([]string{"ok", "fail", "err", "well", "ill", "ill", "try", "good", "bad", pause}).Draw(t, "event")
+			event := rapid.SampledFrom([]string{"ok", "fail", "err", "slow", "well", "ill", "ill", "try", "good", "bad", pause}).Draw(t, "event")
 			if event == "try" && !h.isDue(now) {
 				continue
 			}
@@ -108,7 +121,7 @@ func TestHealthLaws(t *testing.T) {
 			switch event {
 			case "ok", "well":
 				ill, wrong = 0, false
-			case "fail", "err":
+			case "fail", "err", "slow":
 				wrong = true
 			case "ill":
 				ill++
@@ -125,7 +138,7 @@ func TestHealthLaws(t *testing.T) {
 				t.Fatalf("%s told of change %d, want %d: %+v became %+v", event, got, want, before, h)
 			case !h.until.IsZero() && h.until.Sub(now) > testPassive.EjectionMax:
 				t.Fatalf("%s: ejected for another %v: %+v", event, h.until.Sub(now), h)
-			case got == goesOut && (event == "err" || event == "ill" && (ill < doubtsOut || !wrong)):
+			case got == goesOut && (event == "err" || event == "slow" || event == "ill" && (ill < badProbes || !wrong)):
 				t.Fatalf("%s takes it out, after %d bad probes: %+v became %+v", event, ill, before, h)
 			case (event == "ok" || event == "well") && !h.down && h.isOut():
 				t.Fatalf("an answer leaves it out: %+v", h)

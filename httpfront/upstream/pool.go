@@ -3,6 +3,7 @@ package upstream
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,11 +27,12 @@ type pool struct {
 	requests atomic.Uint64 // that were sent, or should have been
 	failures atomic.Uint64 // of those, not answered
 	steady   atomic.Bool   // good answers tell nothing new: it is in, and nothing has gone badly since the last one
-	doubted  atomic.Bool   // it is in, and has to be probed
+	probed   atomic.Bool   // it is in, and probes are to come
 	woken    chan struct{} // what probes it has something to do
 
 	recent      recent
 	lastFailure atomic.Pointer[Failure]
+	host        atomic.Pointer[string] // the Host field of a request that went well, for probes; nil: none has
 
 	mu      sync.Mutex // guards the following
 	idle    []*Conn    // the one used last at the end
@@ -51,7 +53,6 @@ func newPool(g *Group, i int) *pool {
 	}
 	p.shares[Preflight] = make(chan struct{}, max(1, g.cfg.Limits.Conns/8))
 	p.shares[Upload] = make(chan struct{}, max(1, g.cfg.Limits.Conns/2))
-	p.steady.Store(true)
 	if o.tls {
 		if p.tls = g.cfg.TLS.Clone(); p.tls == nil {
 			p.tls = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -313,6 +314,28 @@ func (p *pool) late(now time.Time) (all []time.Time) {
 	return all
 }
 
+// patience is how long an answer takes at which clients give up. Who leaves sooner may mean nothing by it.
+const patience = time.Second
+
+var errSlow = errors.New("no answer in time")
+
+// left takes note of a client that has left before the answer.
+func (p *pool) left(began, now time.Time) {
+	if took := now.Sub(began); took >= patience {
+		if took >= lateAfter {
+			p.recent.add(took, false, now)
+		}
+		p.group.observe(p.index, errSlow, (*health).wait)
+	}
+}
+
+// lookForLate has it doubted whether the origin is well, if a request is late.
+func (p *pool) lookForLate(now time.Time) {
+	if len(p.slots) > 0 && len(p.late(now)) > 0 {
+		p.group.observe(p.index, errSlow, (*health).wait)
+	}
+}
+
 // wake has what probes the origin see whether there is something to do.
 func (p *pool) wake() {
 	select {
@@ -321,10 +344,16 @@ func (p *pool) wake() {
 	}
 }
 
-func (p *pool) answered() {
-	if !p.steady.Load() {
-		p.group.observe(p.index, nil, (*health).succeed)
+// answered takes note of an answer that is no error of the origin.
+func (p *pool) answered(status int, host []byte) {
+	if p.steady.Load() {
+		return
 	}
+	if len(host) > 0 && status < http.StatusBadRequest {
+		h := string(host)
+		p.host.Store(&h)
+	}
+	p.group.observe(p.index, nil, (*health).succeed)
 }
 
 func (p *pool) failed(err error, now time.Time) {
@@ -356,11 +385,11 @@ func (e statusError) Error() string {
 }
 
 // ended notes an answer, which took so long to begin.
-func (p *pool) ended(status int, took time.Duration, now time.Time) {
+func (p *pool) ended(status int, host []byte, took time.Duration, now time.Time) {
 	failed := status == 0 || status >= http.StatusInternalServerError
 	p.recent.add(took, failed, now)
 	if !failed {
-		p.answered()
+		p.answered(status, host)
 		return
 	}
 	err := statusError(status)

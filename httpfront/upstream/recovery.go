@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,8 +38,8 @@ type recovery struct {
 	downFrom time.Time     // zero: it is not down
 	down     time.Duration // how long it was
 	back     time.Time     // zero: it was not down, or is
-	answers  bool          // it is down, and answers probes: with a status from 500 on
-	permits  float64       // for new visitors, while growing, or down and answering
+	takes    bool          // it is down, and takes connections
+	permits  float64       // for new visitors, while growing, or down and taking connections
 	filled   time.Time     // when permits were added last
 }
 
@@ -70,16 +71,16 @@ func (r *recovery) at(refresh time.Duration, now time.Time) Recovery {
 	return Up
 }
 
-// trialEvery is how often a site that is down, and answers, gets a new visitor: what it answers to a probe may be what it
-// always does, and where nobody is on it nothing else could show that it is well.
+// trialEvery is how often a site that is down, and takes connections, gets a new visitor: what becomes of a probe may be what
+// always does, and where nobody is on the site nothing else could show that it is well.
 const trialEvery = time.Minute
 
-// permit takes a permit for a new visitor while the site is growing, or down and answering, and leaves at least spare of them.
+// permit takes a permit for a new visitor while the site is growing, or down and taking connections, and leaves at least spare of them.
 func (r *recovery) permit(refresh time.Duration, spare float64, now time.Time) bool {
 	begin := r.back.Add(min(refresh, r.down))
 	rate := float64(int64(1) << min(max(now.Sub(begin), 0)/growthStep, growthSteps))
 	switch {
-	case r.answers:
+	case r.takes:
 		rate = 1 / trialEvery.Seconds()
 	case !r.downFrom.IsZero():
 		return false
@@ -156,13 +157,13 @@ func (g *Group) isHealthyLocked() bool {
 // Probes of origins that nobody checks begin probeFirst after the site went down, with twice as long from each
 // to the next, up to the ejection: then they are one request per origin and node in ten seconds, by default, and
 // no burden to a site that struggles. While there is a doubt about one they come every probeDoubt, so that few visitors
-// meet a site that is down.
+// meet a site that is down, and so they do to find out whether they go well where requests do.
 const (
 	probeFirst = time.Second
 	probeDoubt = 250 * time.Millisecond
 )
 
-// probeAgain asks the origin of p, while all are out, whether it is back, and while it is in doubt, whether it is well,
+// probeAgain asks the origin of p, while all are out, whether it is back, and while health wants to know, whether it is well,
 // until ctx ends. No visitor may come any more by whom that would be seen.
 func (g *Group) probeAgain(ctx context.Context, p *pool) {
 	transport := g.checking(p)
@@ -171,7 +172,7 @@ func (g *Group) probeAgain(ctx context.Context, p *pool) {
 		switch {
 		case g.guard.isDown():
 			wait = min(max(2*wait, probeFirst), max(probeFirst, g.cfg.Passive.Ejection))
-		case p.doubted.Load():
+		case p.probed.Load():
 			wait = probeDoubt
 		default:
 			wait = 0
@@ -179,6 +180,8 @@ func (g *Group) probeAgain(ctx context.Context, p *pool) {
 			case <-ctx.Done():
 				return
 			case <-p.woken:
+			case <-time.After(lateAfter):
+				p.lookForLate(time.Now())
 			}
 			continue
 		}
@@ -187,25 +190,31 @@ func (g *Group) probeAgain(ctx context.Context, p *pool) {
 			return
 		case <-time.After(jittered(wait, rand.Float64())):
 		}
-		err := g.probeOnce(ctx, transport, p.origin)
+		err := g.probeOnce(ctx, transport, p)
 		if ctx.Err() != nil {
 			return
 		}
-		p.probed(err)
+		p.notice(err)
 	}
 }
 
-// probed takes note of a probe of p's origin.
-func (p *pool) probed(failure error) {
+// notice takes note of a probe of p's origin.
+func (p *pool) notice(failure error) {
 	g := p.group
 	if failure != nil {
 		p.note(failure.Error(), time.Now())
-		_, answers := errors.AsType[statusError](failure)
+		_, refused := errors.AsType[dialError](failure)
 		g.guard.mu.Lock()
-		g.guard.state.answers = answers && !g.guard.state.downFrom.IsZero()
+		g.guard.state.takes = !refused && !g.guard.state.downFrom.IsZero()
 		g.guard.mu.Unlock()
 	}
-	g.observe(p.index, failure, func(h *health, now time.Time) change { return h.probe(&g.cfg.Passive, failure == nil, now) })
+	bad := 0
+	if late, ok := errors.AsType[net.Error](failure); ok && late.Timeout() {
+		bad = aLostProbe
+	} else if failure != nil {
+		bad = aBadProbe
+	}
+	g.observe(p.index, failure, func(h *health, now time.Time) change { return h.probe(&g.cfg.Passive, bad, now) })
 }
 
 func (g *guard) isDown() bool {

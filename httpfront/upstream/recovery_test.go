@@ -1,10 +1,13 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,7 +92,7 @@ func TestGroupKnowsThatItIsDown(t *testing.T) {
 		if p := g.pools[step.origin]; step.err != nil {
 			p.failed(step.err, time.Now())
 		} else {
-			p.answered()
+			p.answered(200, nil)
 		}
 		if g.Recovery(0) != step.want || g.Recovery(time.Hour) == Down && step.want != Down {
 			t.Errorf("after %v of origin %d it is %d, want %d", step.err, step.origin, g.Recovery(0), step.want)
@@ -103,17 +106,17 @@ func TestGroupKnowsThatItIsDown(t *testing.T) {
 	}
 }
 
-// TestTrialsOfASiteThatIsDown: one that does not answer gets nobody, and one that answers probes badly a visitor a minute.
+// TestTrialsOfASiteThatIsDown: one that takes no connection gets nobody, and one where probes go badly a visitor a minute.
 func TestTrialsOfASiteThatIsDown(t *testing.T) {
 	var r recovery
 	r.observe(false, start)
 	now := start.Add(time.Hour)
 	if r.permit(0, 0, now) {
-		t.Error("a site that does not answer gets a visitor")
+		t.Error("a site that takes no connection gets a visitor")
 	}
 	r = recovery{}
 	r.observe(false, start)
-	r.answers = true
+	r.takes = true
 	now = start
 	for i, after := range []time.Duration{trialEvery - 1, 1, trialEvery - 1, 1, time.Hour, 0} {
 		if now = now.Add(after); r.permit(0, 1, now) != (i == 1 || i == 3 || i == 4) {
@@ -121,32 +124,57 @@ func TestTrialsOfASiteThatIsDown(t *testing.T) {
 		}
 	}
 	r.observe(true, now)
-	if r.answers || !r.permit(0, 0, now) || r.permit(0, 0, now) {
+	if r.takes || !r.permit(0, 0, now) || r.permit(0, 0, now) {
 		t.Error("once it is back it does not grow as any other site")
 	}
 }
 
+// TestWhichProbesSayThatASiteTakesConnections: all that had one, whatever became of them.
+func TestWhichProbesSayThatASiteTakesConnections(t *testing.T) {
+	silent := must(net.Listen("tcp", "127.0.0.1:0"))
+	gone := silent.Addr().String()
+	silent.Close()
+	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer hangsUp.Close()
+	for address, want := range map[string]bool{"http://" + gone: false, hangsUp.URL: true, "https" + strings.TrimPrefix(hangsUp.URL, "http"): true} {
+		g, _ := open(t, Config{Origins: parsed(address), Passive: Passive{Failures: 1}})
+		p := g.pools[0]
+		p.failed(errors.New("no answer"), time.Now())
+		err := g.probeOnce(t.Context(), g.checking(p), p)
+		if p.notice(err); g.guard.state.takes != want {
+			t.Errorf("%v says that it takes connections: %v, want %v", err, g.guard.state.takes, want)
+		}
+	}
+}
+
 // TestDoubtsAreSettledByProbes: a site that answers with errors to all is out, one that does so to some, or with something else, is
-// not, nor one that is checked, since checks say what is an error there.
+// not, nor one where probes go badly whatever it does, nor one that is checked, since checks say what is an error there.
 func TestDoubtsAreSettledByProbes(t *testing.T) {
 	for name, c := range map[string]struct {
 		status, probe int
+		calm          int // what probes had before, when visitors had 200; 0: none had come
 		checked       bool
 		out           bool
 	}{
-		"503 to all":           {503, 503, false, true},
-		"500 to visitors":      {500, 200, false, false},
-		"500, and no HEAD":     {500, 501, false, false},
-		"404 to all":           {404, 404, false, false},
-		"200, and 503 at /":    {200, 503, false, false},
-		"503, by a check well": {503, 503, true, false},
+		"503 to all":                    {503, 503, 0, false, true},
+		"503 to all, after a well time": {503, 503, 404, false, true},
+		"500 to visitors":               {500, 200, 0, false, false},
+		"500, and no HEAD":              {500, 501, 0, false, false},
+		"500, and 503 at / always":      {500, 503, 503, false, false},
+		"404 to all":                    {404, 404, 0, false, false},
+		"200, and 503 at /":             {200, 503, 0, false, false},
+		"503, by a check well":          {503, 503, 0, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var probes atomic.Int64
-			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			var probes, answer atomic.Int64
+			answer.Store(int64(cmp.Or(c.calm, c.probe)))
+			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				probes.Add(1)
-				w.WriteHeader(c.probe)
+				if c.calm != 0 && r.Host != "shop.example" {
+					panic(http.ErrAbortHandler)
+				}
+				w.WriteHeader(int(answer.Load()))
 			}))
 			defer site.Close()
 			cfg := Config{Origins: parsed(site.URL)}
@@ -160,17 +188,47 @@ func TestDoubtsAreSettledByProbes(t *testing.T) {
 			defer run.Wait()
 			defer stop()
 			p := g.pools[0]
-			p.ended(c.status, time.Millisecond, time.Now())
-			if c.status < 500 {
-				if p.doubted.Load() {
-					t.Error("it is in doubt")
-				}
-				return
+			settled := func() bool { return probes.Load() >= 1 && (c.checked || !p.probed.Load()) }
+			if c.calm != 0 {
+				p.ended(200, []byte("shop.example"), time.Millisecond, time.Now())
+				waitFor(t, "probes of a site that is well", settled)
+				answer.Store(int64(c.probe))
 			}
-			waitFor(t, "probes", func() bool { return probes.Load() >= 1 && (c.checked || !p.doubted.Load()) })
+			p.ended(c.status, nil, time.Millisecond, time.Now())
+			waitFor(t, "probes", settled)
 			if o := g.Status().Origins[0]; (o.State != "in") != c.out || g.Recovery(0) == Down != c.out {
 				t.Errorf("after %d probes it is %s: %s", probes.Load(), o.State, o.Reason)
 			}
 		})
+	}
+}
+
+// TestWhoWaitsLongRaisesADoubt: clients that leave an origin that does not answer tell of it, and those who do so at once do not.
+func TestWhoWaitsLongRaisesADoubt(t *testing.T) {
+	ln := must(net.Listen("tcp", "127.0.0.1:0")) // which accepts nobody
+	defer ln.Close()
+	g, _ := open(t, Config{Origins: parsed("http://" + ln.Addr().String())})
+	p, now := g.pools[0], time.Now()
+	c := must(g.Acquire(&Tried{}, Request))
+	defer c.Discard()
+	c.waits.Store(now.Add(-lateAfter).UnixNano())
+	for _, step := range []struct {
+		what   string
+		do     func()
+		probed bool
+		slow   int // among the recent requests, but for the one that is under way
+	}{
+		{"one who left at once", func() { p.left(now.Add(-patience+1), now) }, false, 0},
+		{"one who had waited", func() { p.left(now.Add(-patience), now) }, true, 0},
+		{"an answer", func() { p.answered(200, nil) }, true, 0}, // for the first time
+		{"a good probe", func() { p.notice(nil) }, false, 0},
+		{"one who waits", func() { p.lookForLate(now) }, true, 0},
+		{"another answer", func() { p.answered(200, nil) }, false, 0},
+		{"one who had waited long", func() { p.left(now.Add(-lateAfter), now) }, true, 1},
+	} {
+		step.do()
+		if n := int(p.recent.figures(now, nil).requests); p.probed.Load() != step.probed || n != step.slow {
+			t.Errorf("after %s: in doubt %v, want %v; %d slow requests, want %d", step.what, p.probed.Load(), step.probed, n, step.slow)
+		}
 	}
 }
