@@ -20,6 +20,10 @@ const maxDepth = 8
 // and more, and a body has room for millions; of settings there are some hundreds.
 const maxValues = 20_000
 
+// maxName is how many bytes the name of a value may have: it stands before those of all values in it, wherever one of
+// them is told of. Names of settings are shorter.
+const maxName = 256
+
 // kind is what a JSON value is.
 type kind string
 
@@ -145,6 +149,8 @@ func parse(body []byte) (value, []Mistake) {
 	switch {
 	case p.values > maxValues:
 		return refuse("it has more than %d values", maxValues)
+	case p.longName:
+		return refuse("a name in it has more than %d bytes", maxName)
 	case p.tooDeep:
 		return refuse("lists and objects stand more than %d deep in one another", maxDepth)
 	}
@@ -161,10 +167,11 @@ type parser struct {
 	mistakes []Mistake
 	values   int // so far
 	tooDeep  bool
+	longName bool
 }
 
 // stopped reports whether nothing more is read, since there is too much.
-func (p *parser) stopped() bool { return p.tooDeep || p.values > maxValues }
+func (p *parser) stopped() bool { return p.tooDeep || p.longName || p.values > maxValues }
 
 func (p *parser) value(at string, depth int) value {
 	p.values++
@@ -208,6 +215,10 @@ func (p *parser) object(at string, depth int) value {
 	for !p.stopped() && p.tokens.More() {
 		token, _ := p.tokens.Token()
 		name, _ := token.(string)
+		if len(name) > maxName {
+			p.longName = true
+			break
+		}
 		of := join(at, name)
 		if names[name] && len(p.mistakes) < maxMistakes {
 			p.mistakes = append(p.mistakes, Mistake{Code: CodeTwice, Field: of, Message: shorten(of) + ": it stands here twice; want it once", Allowed: "once"})
