@@ -276,14 +276,29 @@ func (n *Node) Run(ctx context.Context, mesh Mesh) error {
 	close(n.ended)
 	n.send(mesh, n.core.lastLimits(n.Now()))
 	n.core.Close(n.Now())
-	n.journal.finish(n.core, n.Now())
-	n.sayUnkept(saver.close(n.core.replica, n.Now()))
-	n.core.CloseHistory(n.Now())
-	past.keep(n.core.TakeHistory())
-	past.close(n.core.PastPassed())
-	wg.Wait()
-	return errors.Join(err, closed)
+	kept := make(chan struct{})
+	go func() {
+		n.journal.finish(n.core, n.Now())
+		n.sayUnkept(saver.close(n.core.replica, n.Now()))
+		n.core.CloseHistory(n.Now())
+		past.keep(n.core.TakeHistory())
+		past.close(n.core.PastPassed())
+		wg.Wait()
+		close(kept)
+	}()
+	select {
+	case <-kept:
+		return errors.Join(err, closed)
+	case <-time.After(diskEndsWithin):
+		return errors.Join(err, fmt.Errorf("%w; the next start begins as after a crash", errDiskHangs))
+	}
 }
+
+// diskEndsWithin is how long the end waits for the disk. What was confirmed is on it, and what was not may be lost: a node
+// whose disk hangs is to end nonetheless, so that another can start.
+const diskEndsWithin = 10 * time.Second
+
+var errDiskHangs = fmt.Errorf("the disk of the data directory has not answered for %v", diskEndsWithin)
 
 // restore takes up what the last start has kept. Counts are repaired by other
 // nodes, so that damaged ones are worth a warning, not a stop.
