@@ -58,7 +58,8 @@ var somewhere = []string{"192.0.2.1:9", "[2001:db8::1]:9"}
 // which it would send to the nodes that it joins; without those, from which it would send to
 // anywhere; and without such a route the only one that it has. With several that are alike
 // in that, the error names them: an address of a bridge, such as Docker's, which is the same
-// on every machine, would reach nobody. A machine that has only loopback has that.
+// on every machine, would reach nobody. A machine that has only loopback has that, unless a node
+// that it joins is elsewhere: then its network is not up yet, and under loopback nobody would reach it.
 func ownAddress(s surroundings, seeds []string, only4 bool) (netip.Addr, error) {
 	for _, targets := range [][]string{seeds, somewhere} {
 		var from []netip.Addr
@@ -73,11 +74,15 @@ func ownAddress(s surroundings, seeds []string, only4 bool) (netip.Addr, error) 
 	if err != nil {
 		return netip.Addr{}, err
 	}
-	ip, err := theOnly(local, only4)
-	if !ip.IsValid() && err == nil {
-		ip = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	if ip, err := theOnly(local, only4); ip.IsValid() || err != nil {
+		return ip, err
 	}
-	return ip, err
+	for _, seed := range seeds {
+		if !slices.ContainsFunc(s.sources(seed), netip.Addr.IsLoopback) {
+			return netip.Addr{}, fmt.Errorf("this machine has no address yet from which %s can be reached: bring its network up first, or advertise the address that it will have", seed)
+		}
+	}
+	return netip.AddrFrom4([4]byte{127, 0, 0, 1}), nil
 }
 
 // theOnly returns the one address that another machine could dial, of IPv4 if there is any,

@@ -41,6 +41,8 @@ func TestOwnAddress(t *testing.T) {
 		names  []string // what an error has to name
 	}{
 		{name: "nothing but loopback", local: []string{"127.0.0.1", "::1", "fe80::1"}, want: "127.0.0.1"},
+		{name: "the same, with a node to join there", seeds: []string{"a:1"}, routes: map[string][]string{"a:1": {"127.0.0.1"}}, local: []string{"127.0.0.1"}, want: "127.0.0.1"},
+		{name: "nothing but loopback yet, with a node to join elsewhere", seeds: []string{"a:1", "b:1"}, routes: map[string][]string{"a:1": {"127.0.0.1"}}, local: []string{"127.0.0.1"}, names: []string{"b:1", "network", "advertise"}},
 		{name: "one card", local: []string{"127.0.0.1", "10.0.0.5", "fe80::1"}, want: "10.0.0.5"},
 		{name: "one card of both families", local: []string{"10.0.0.5", "fd00::5"}, want: "10.0.0.5"},
 		{name: "a bridge before the card that leads outside", routes: map[string][]string{out4: {"10.0.0.5"}}, local: []string{"172.17.0.1", "10.0.0.5"}, want: "10.0.0.5"},
