@@ -170,7 +170,7 @@ type Limits struct {
 	// more are answered with 429 and closed. A browser opens up to six, so the default
 	// is for the 1,000 visitors whom one address may bring in a minute
 	// (room.NewVisitors). Trusted proxies and loopback have no such
-	// limit. Default 6000.
+	// limit. Default 6000, or a quarter of Conns where that is less: no address has all.
 	ConnsPerAddress int
 	// Redirects is how many connections RunRedirect has at once. Default Conns.
 	Redirects int
@@ -289,7 +289,7 @@ func (l *Limits) Complete() error {
 		upstream.Fill("limit redirects", &l.Redirects, l.Conns),
 		upstream.Fill("limit origins", &l.Origins, 0),
 		l.Upstream.Complete(),
-		upstream.Fill("limit conns per address", &l.ConnsPerAddress, 6000),
+		upstream.Fill("limit conns per address", &l.ConnsPerAddress, min(6000, max(1, l.Conns/4))),
 		upstream.Fill("limit handshakes", &l.Handshakes, 4096),
 		upstream.Fill("limit requests", &l.Requests, 1000),
 	)

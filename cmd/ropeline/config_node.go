@@ -101,7 +101,7 @@ var nodeFields = settings.Table[config]{
 	settings.New("drain-delay", "how long a node that is being stopped still takes visitors, while /readyz says 503; 0s: not at all", settings.Duration(0, time.Hour, 1), 0, func(c *config) *time.Duration { return &c.Proxy.DrainDelay }),
 	settings.New("drain-timeout", "how long requests under way may go on when the node is stopped", phase, 25*time.Second, func(c *config) *time.Duration { return &c.Proxy.Timeouts.Drain }),
 	settings.New("max-connections", "connections of visitors at one time", upTo, 32768, func(c *config) *int { return &c.Proxy.Limits.Conns }),
-	settings.New("max-connections-per-address", "of them, those of one address (IPv6: of one /64)", upTo, 6000, func(c *config) *int { return &c.Proxy.Limits.ConnsPerAddress }),
+	settings.New("max-connections-per-address", "of them, those of one address (IPv6: of one /64); 0: 6000, or a quarter where that is less", settings.Int(0, 1<<20), 0, func(c *config) *int { return &c.Proxy.Limits.ConnsPerAddress }),
 	settings.New("max-handshakes", "connections in their TLS handshake, or before their PROXY header, at one time", upTo, 4096, func(c *config) *int { return &c.Proxy.Limits.Handshakes }),
 	settings.New("max-requests-per-connection", "requests that one connection may bring", upTo, 1000, func(c *config) *int { return &c.Proxy.Limits.Requests }),
 	settings.New("min-body-rate", "bytes per second of a request body that have to come on average; 0: no minimum", settings.Int(0, 1<<20), 240, func(c *config) *int { return &c.Proxy.Limits.BodyRate }),
