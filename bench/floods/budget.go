@@ -29,6 +29,7 @@ var (
 	idleConn     = item{"a connection of a visitor without a request", defaultConns, 40 << 10}
 	headConn     = item{"the same with an unfinished head", defaultConns, 48 << 10}
 	bodyConn     = item{"the same with a body that nobody wants", defaultConns, 48 << 10}
+	unreadConn   = item{"the same with an answer that is not read", defaultConns, 72 << 10}
 	waitingConn  = item{"the same with a request that waits for a place at the site", defaultConns, 80 << 10}
 	uploadConn   = item{"a body on its way to the site", uploads, 128 << 10}
 	handshake    = item{"a TLS handshake of a visitor that is not complete", handshakes, 128 << 10}

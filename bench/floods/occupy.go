@@ -26,17 +26,7 @@ const (
 )
 
 // toEnd reads until the connection ends.
-func toEnd(c net.Conn) {
-	var buf [512]byte
-	for {
-		if _, err := c.Read(buf[:]); err != nil {
-			return
-		}
-	}
-}
-
-// silent says nothing.
-func silent(_ context.Context, c net.Conn, _ int) { toEnd(c) }
+func toEnd(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 
 // unfinished sends a head without its end, of so many bytes.
 func unfinished(size int) func(context.Context, net.Conn, int) {
@@ -111,6 +101,19 @@ func sendLong(_ context.Context, c net.Conn, _ int) {
 	toEnd(c)
 	c.Close()
 	writing.Wait()
+}
+
+// deaf is a visitor in line who asks for more than fits into the kernel's buffers, and reads nothing but the first answer.
+func deaf(_ context.Context, c net.Conn, _ int) {
+	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
+	_, err := c.Write(newcomer(0))
+	first := make([]byte, 1<<10)
+	_, _ = c.Read(first)
+	_, first, _ = bytes.Cut(first, []byte("Set-Cookie: "))
+	pass, _, _ := bytes.Cut(first, []byte(";"))
+	for head := headWith("Cookie: " + string(pass) + "\r\n"); err == nil; {
+		_, err = c.Write(head)
+	}
 }
 
 // follow opens a stream, and every other one does not read it.
