@@ -249,7 +249,7 @@ func (s *site) since(ctx context.Context) (lines []line, err error) {
 		case len(f) != 5 || f[0] != "served": // said of something else
 		case f[3] == mark:
 			return lines, nil
-		case f[2] == "127.0.0.1" && slices.Contains([]string{"", "-", "None", "undefined"}, f[3]): // a probe of the node, where an answer was bad; all that is sent has an id
+		case f[2] == checkedHost: // what the node asks by itself
 		default:
 			lines = append(lines, line{page: f[1], host: f[2], id: f[3], body: f[4]})
 		}

@@ -95,6 +95,8 @@ func (s *site) open(ctx context.Context, w way) (stop func() error, err error) {
 // nobody is a room that lets nobody in.
 var nobody = room.Settings{Name: "tickets", Host: protectedHost, Path: protectedPath, TotalActiveUsers: 1, NewUsersPerMinute: 1, QueueingMethod: room.Reject}
 
+const checkedHost = "checked.example"
+
 // startNode starts a node with a room, as a proxy before a site or, if that is empty, for those that ask for verdicts.
 func startNode(ctx context.Context, dir, site string, r room.Settings) (at server.Addresses, stop func() error, err error) {
 	c := server.Config{DataDir: filepath.Join(dir, "node"), Logger: slog.New(slog.DiscardHandler), Rooms: []room.Settings{r}}
@@ -105,7 +107,9 @@ func startNode(ctx context.Context, dir, site string, r room.Settings) (at serve
 		if err != nil {
 			return at, nil, err
 		}
-		c.Proxy.Origins = httpfront.Origins{Servers: []upstream.Origin{origin}}
+		// What the node asks by itself is for a host of its own, so that it is known from what came of a request.
+		check := upstream.Check{Path: "/", Host: checkedHost, Status: []upstream.StatusRange{{First: 200, Last: 599}}}
+		c.Proxy.Origins = httpfront.Origins{Servers: []upstream.Origin{origin}, Check: &check}
 	}
 	node, err := server.New(c)
 	if err != nil {

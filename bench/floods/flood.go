@@ -110,6 +110,7 @@ func (f *flood) keep(ctx context.Context, i int, occupy func(context.Context, ne
 			_ = rig.Sleep(ctx, time.Second) // the loop looks at ctx
 			continue
 		}
+		_ = c.(*net.TCPConn).SetReadBuffer(4 << 10) // what is not read is to be the node's
 		f.opened.Add(1)
 		f.held.Add(1)
 		end := context.AfterFunc(ctx, func() { c.Close() })

@@ -18,8 +18,7 @@ import (
 // What connections do until the node ends them. None of them reads more than it has to.
 
 const (
-	headSize  = 16<<10 - 512 // just below what is refused as too long
-	bodyPiece = 1 << 10
+	headSize  = 16<<10 - 512            // just below what is refused as too long
 	bodyEvery = 2500 * time.Millisecond // hardly faster than min-body-rate, and shorter than any pause that ends a body
 	longBody  = 7_000_000
 	formPath  = "/form" // for which the site reads all of a body before it answers
@@ -74,7 +73,7 @@ func trickle(ctx context.Context, c net.Conn, _ int) {
 	reading.Go(func() { toEnd(c) })
 	defer reading.Wait()
 	defer c.Close()
-	piece := bytes.Repeat([]byte("x"), bodyPiece)
+	piece := bytes.Repeat([]byte("x"), 1<<10)
 	if _, err := io.WriteString(c, post(formPath, 1<<30)); err != nil {
 		return
 	}
@@ -105,7 +104,6 @@ func sendLong(_ context.Context, c net.Conn, _ int) {
 
 // deaf is a visitor in line who asks for more than fits into the kernel's buffers, and reads nothing but the first answer.
 func deaf(_ context.Context, c net.Conn, _ int) {
-	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 	_, err := c.Write(newcomer(0))
 	first := make([]byte, 1<<10)
 	_, _ = c.Read(first)
@@ -118,7 +116,6 @@ func deaf(_ context.Context, c net.Conn, _ int) {
 
 // follow opens a stream, and every other one does not read it.
 func follow(ctx context.Context, c net.Conn, i int) {
-	_ = c.(*net.TCPConn).SetReadBuffer(4 << 10)
 	if _, err := io.WriteString(c, "GET /api/v1/watch HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		return
 	}
