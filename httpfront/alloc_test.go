@@ -20,9 +20,7 @@ import (
 // allocatesNothing holds that f allocates nothing, once it has run.
 func allocatesNothing(t *testing.T, what string, f func()) {
 	t.Helper()
-	if n := testing.AllocsPerRun(1000, f); n != 0 {
-		t.Errorf("%s: %v allocations, want 0", what, n)
-	}
+	equal(t, what+": allocations", testing.AllocsPerRun(1000, f), 0)
 }
 
 // What a node does most of all, from the client's bytes to the answer's, the origin included,

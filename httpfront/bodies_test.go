@@ -268,9 +268,7 @@ func TestExpectContinue(t *testing.T) {
 		v.Admit = admit.Load()
 		return v
 	})}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Expect") != "" {
-			t.Error("Expect reached the origin")
-		}
+		equal(t, "Expect at the origin", r.Header.Get("Expect"), "")
 		io.Copy(w, r.Body)
 	}))
 	const head = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"

@@ -106,12 +106,8 @@ func TestPreviewsInABrowser(t *testing.T) {
 	at := previews(t, newRoom(never).settings, own)
 	b.open(at + "/preview?room=shop&language=ar-EG&event=prequeueing")
 	b.Shows("h1", lang.Of("ar-EG").Text(lang.TitleBeforeStart))
-	if dir := browsertest.See[string](b.Tab, "getComputedStyle(document.querySelector('main')).direction"); dir != "rtl" {
-		t.Errorf("the built-in page is written %s", dir)
-	}
+	equal(t, "direction", browsertest.See[string](b.Tab, "getComputedStyle(document.querySelector('main')).direction"), "rtl")
 	b.open(at + "/preview?room=own")
 	b.Awaits("document.querySelector('h1').innerText !== 'asks'")
-	if got := b.Text("h1"); got != "has read nothing" {
-		t.Errorf("the script of a template %s", got)
-	}
+	equal(t, "the script of a template", b.Text("h1"), "has read nothing")
 }

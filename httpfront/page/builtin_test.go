@@ -41,9 +41,7 @@ func TestPageOfEverySituation(t *testing.T) {
 		page := p.AppendHTML(nil, s)
 		compare(t, "page/"+name+".txt", []byte(shownText(t, page)))
 		reloads := bytes.Contains(page, []byte(`<noscript><meta http-equiv="refresh" content="20"></noscript>`))
-		if want := !in.Verdict.Pass.Arrival.IsZero(); reloads != want {
-			t.Errorf("%s: reloads without a script: %v, want %v", name, reloads, want)
-		}
+		equal(t, name+": reloads without a script", reloads, !in.Verdict.Pass.Arrival.IsZero())
 		title := fmt.Appendf(nil, "<title>%s</title>", s.appendTab(nil))
 		if bytes.Contains(page, []byte("{{")) || !bytes.Contains(page, title) {
 			t.Errorf("%s: the page has a placeholder left, or lacks %s", name, title)
@@ -100,9 +98,7 @@ func TestMessageIsEscaped(t *testing.T) {
 	if want := `data-v="operatorMessage">&lt;b&gt;"Today's"&lt;/b&gt; &amp; {{title}}</p>`; strings.Count(page, want) != 1 {
 		t.Errorf("the page lacks %s:\n%s", want, page)
 	}
-	if got, want := contextOf(`<p>a > b</p><p title="`), htmlEscapes; got != want {
-		t.Error("an attribute is taken for text")
-	}
+	equal(t, "the context of an attribute", contextOf(`<p>a > b</p><p title="`), htmlEscapes)
 }
 
 // TestPageNeedsNobodyElse: nothing is fetched from anywhere.
@@ -121,9 +117,7 @@ func TestPolicyNamesWhatThePageHolds(t *testing.T) {
 	page := htmlOf(p, inputOf("reject"))
 	want := "default-src 'none'; style-src " + hashOf(t, page, "style") + "; script-src " + hashOf(t, page, "script") +
 		"; worker-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-	if got := p.ContentSecurityPolicy(); got != want {
-		t.Errorf("got\n\t%s\nwant\n\t%s", got, want)
-	}
+	equal(t, "policy", p.ContentSecurityPolicy(), want)
 }
 
 func hashOf(t *testing.T, page, element string) string {

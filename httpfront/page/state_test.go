@@ -73,9 +73,8 @@ func TestRefreshIsRoundedUp(t *testing.T) {
 	for d, want := range map[time.Duration]int{
 		16 * time.Second: 16, 16*time.Second + time.Millisecond: 17, time.Millisecond: 1, 0: 20,
 	} {
-		if in.Verdict.Refresh = d; fill(p, in).Refresh() != want {
-			t.Errorf("%v became %d s, want %d", d, fill(p, in).Refresh(), want)
-		}
+		in.Verdict.Refresh = d
+		equal(t, d.String(), fill(p, in).Refresh(), want)
 	}
 }
 
@@ -103,9 +102,7 @@ func TestProgress(t *testing.T) {
 		if tt.change != nil {
 			tt.change(&in)
 		}
-		if got := fill(p, in).progress; got != tt.want {
-			t.Errorf("%s: progress is %d, want %d", tt.situation, got, tt.want)
-		}
+		equal(t, tt.situation+": progress", fill(p, in).progress, tt.want)
 	}
 }
 
@@ -193,4 +190,12 @@ func fill(p *Page, in Input) *State {
 	var s State
 	p.Fill(&s, in)
 	return &s
+}
+
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
 }

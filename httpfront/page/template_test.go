@@ -50,9 +50,7 @@ func TestTemplateSaysWhatJSONSays(t *testing.T) {
 			if !v.isEmpty(nil, s) {
 				want += "yes"
 			}
-			if string(page) != want {
-				t.Errorf("%s: %s is %q in templates, want %q", name, v.Name, page, want)
-			}
+			equal(t, name+": "+v.Name+" in templates", string(page), want)
 		}
 	}
 }
@@ -119,9 +117,7 @@ line 3: "turnstyle" is not known here and shows nothing; did you mean "turnstile
 line 4: "weatherForecast" is not known here and shows nothing
 line 4: "positoin" is not known here and shows nothing; did you mean "position"?
 `
-	if got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
-	}
+	equal(t, "warnings", got, want)
 }
 
 // TestTemplateFailsOnce: what cannot be rendered is replaced by the built-in page,
@@ -145,9 +141,7 @@ func TestTemplateFailsOnce(t *testing.T) {
 // TestPolicyOfTemplates: a template brings its own scripts, styles and pictures.
 func TestPolicyOfTemplates(t *testing.T) {
 	p := newPage(Config{Template: compiled("hello"), FrameAncestors: []string{"'self'", "https://a.example"}})
-	if got := p.ContentSecurityPolicy(); got != "frame-ancestors 'self' https://a.example" {
-		t.Errorf("got %q", got)
-	}
+	equal(t, "policy", p.ContentSecurityPolicy(), "frame-ancestors 'self' https://a.example")
 }
 
 // flatten lists what the library has understood.

@@ -43,7 +43,7 @@ func TestAdminIsNotForEverybody(t *testing.T) {
 func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	const first, variable, second = "first-0123456789", "variable-0123456789", "second-0123456789"
-	noError(t, os.WriteFile(file, []byte("read "+first+"\n"), 0o600))
+	must.OK(os.WriteFile(file, []byte("read "+first+"\n"), 0o600))
 	o := must.Do(newOperators(&Admin{TokenFile: file, Token: variable}, must.Do(net.Listen("tcp", "127.0.0.1:0")), 0, struct{ dashboard.Source }{},
 		http.NotFoundHandler(), nil, nil, slog.New(slog.DiscardHandler)))
 	for _, step := range []struct {
@@ -55,7 +55,7 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 		{"nonsense", "line 1", []adminserver.Scope{adminserver.Read, adminserver.Write, adminserver.Nothing}},
 		{"write " + second, "", []adminserver.Scope{adminserver.Nothing, adminserver.Write, adminserver.Write}},
 	} {
-		noError(t, os.WriteFile(file, []byte(step.file+"\n"), 0o600))
+		must.OK(os.WriteFile(file, []byte(step.file+"\n"), 0o600))
 		said := ""
 		for range 2 { // a file is taken when it was the same twice
 			if _, err := o.watch.Look(); err != nil {
@@ -69,5 +69,5 @@ func TestTokensOfOperatorsAreFollowed(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	noError(t, o.run(ctx))
+	must.OK(o.run(ctx))
 }

@@ -90,7 +90,7 @@ func TestBoundsAreNeverMoreThanTheLimit(t *testing.T) {
 func TestANodeKeepsWithinItsDescriptors(t *testing.T) {
 	var log bytes.Buffer
 	s := &Server{cfg: Config{Descriptors: 256, Proxy: to(originsOf(1))}, log: slog.New(slog.NewTextHandler(&log, nil))}
-	noError(t, s.keepWithin())
+	must.OK(s.keepWithin())
 	if l := s.cfg.Proxy.Limits; l.Conns != 85 || l.Origins != 85 || l.Handshakes != 0 || s.bounds.Admin != 25 || l.Complete() != nil || l.ConnsPerAddress != 21 {
 		t.Errorf("got %+v, %+v", l, s.bounds)
 	}

@@ -76,8 +76,7 @@ func (v *visitor) ask() (code int, waits bool) {
 	if v.cookie != "" {
 		req.Header.Set("Cookie", v.cookie)
 	}
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	noError(v.t, err)
+	resp := must.Do(http.DefaultTransport.RoundTrip(req))
 	defer resp.Body.Close()
 	io.Copy(io.Discard, resp.Body)
 	for _, c := range resp.Cookies() {
@@ -211,14 +210,14 @@ func startPrometheus(t *testing.T, scrapes string) prometheus {
 	}
 	rules, dir := must.Do(filepath.Abs("../../deploy/alerts/ropeline.rules.yaml")), t.TempDir()
 	cfg := fmt.Sprintf("rule_files: [%q]\nscrape_configs:\n  - job_name: ropeline\n    %s\n    static_configs: [{targets: [%q]}]\n", rules, interval, scrapes)
-	noError(t, os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(cfg), 0o600))
+	must.OK(os.WriteFile(filepath.Join(dir, "prometheus.yaml"), []byte(cfg), 0o600))
 	free := listen()
 	at := free.Addr().String()
 	free.Close()
 	cmd := exec.Command(path, "--config.file="+filepath.Join(dir, "prometheus.yaml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+at, "--log.level=warn")
 	cmd.Stderr = t.Output()
-	noError(t, cmd.Start())
+	must.OK(cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Signal(syscall.SIGTERM)
 		cmd.Wait()

@@ -50,7 +50,7 @@ func newRotating(t *testing.T, n int, file string) *rotating {
 func (m *rotating) give(i int, file string) {
 	m.t.Helper()
 	path := filepath.Join(m.nodes[i].dir, "given.key")
-	noError(m.t, os.WriteFile(path, []byte(file), 0o600))
+	must.OK(os.WriteFile(path, []byte(file), 0o600))
 	if s := m.nodes[i].secrets; s != nil {
 		s.looked = "" // two writes may have the same time
 	}
@@ -62,7 +62,7 @@ func (m *rotating) start(i int) {
 	n := m.nodes[i]
 	s := must.Do(openSecrets(filepath.Join(n.dir, "given.key"), n.dir, func() time.Time { return m.now }, slog.New(slog.DiscardHandler)))
 	n.secrets = s
-	noError(m.t, s.follow(func(order []transport.Secret) (err error) {
+	must.OK(s.follow(func(order []transport.Secret) (err error) {
 		n.jwks = proofKeys(order)
 		n.keys, err = passKeys(order, s.older())
 		return err
@@ -217,7 +217,7 @@ func TestAFileThatCannotBeReadChangesNothing(t *testing.T) {
 		m.wantAccepts("after a file that is "+file, 1)
 	}
 	path := m.nodes[0].path
-	noError(t, errors.Join(os.Remove(path), os.Symlink("/dev/zero", path))) // it has no end
+	must.OK(errors.Join(os.Remove(path), os.Symlink("/dev/zero", path))) // it has no end
 	m.look()
 	m.wantUses("after a file without an end", old.ID())
 }
@@ -239,7 +239,7 @@ func TestNoSecretIsLostFromTheFile(t *testing.T) {
 	}
 	all.Wait()
 	got, _, err := m.nodes[0].read()
-	noError(t, err)
+	must.OK(err)
 	for _, s := range want {
 		if !slices.Contains(got, s) {
 			t.Errorf("secret %s is not in the file any more", s.ID())
@@ -268,12 +268,12 @@ func TestAnOwnSecretStays(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "secret.key")
 	open := func() *secrets { return must.Do(openSecrets("", dir, time.Now, slog.New(slog.DiscardHandler))) }
-	noError(t, os.WriteFile(path, nil, 0o600))
+	must.OK(os.WriteFile(path, nil, 0o600))
 	s := open()
 	uses := s.rotation.Uses()
 	for _, remove := range []bool{true, false} {
 		if remove {
-			noError(t, os.Remove(path))
+			must.OK(os.Remove(path))
 		}
 		s.look(t.Context(), nil)
 		if got := open().rotation.Uses(); got != uses {
@@ -284,7 +284,7 @@ func TestAnOwnSecretStays(t *testing.T) {
 
 func TestWriteSecretOverwritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "secret.key")
-	noError(t, WriteSecret(path, "secret"))
+	must.OK(WriteSecret(path, "secret"))
 	if err := WriteSecret(path, "another"); err == nil {
 		t.Error("what is there is overwritten")
 	}

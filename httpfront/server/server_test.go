@@ -25,13 +25,6 @@ import (
 	"github.com/ropeline/ropeline/transport"
 )
 
-func noError(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // await polls for long: machines are slow at times.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -90,8 +83,7 @@ func awaitReady(t *testing.T, nodes ...*Server) {
 func visit(t *testing.T, address string) (text string, waits bool) {
 	t.Helper()
 	client := http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get("http://" + address)
-	noError(t, err)
+	resp := must.Do(client.Get("http://" + address))
 	defer resp.Body.Close()
 	return string(must.Do(io.ReadAll(resp.Body))), resp.Header.Get("Ropeline-State") == "waiting"
 }
@@ -148,7 +140,7 @@ func TestTwoServersInOneProcess(t *testing.T) {
 func TestAMeshInOneProcess(t *testing.T) {
 	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret.key")
-	noError(t, WriteSecret(secret, transport.NewSecret().Text()+"\n"))
+	must.OK(WriteSecret(secret, transport.NewSecret().Text()+"\n"))
 	var nodes []*Server
 	for _, name := range []string{"a1", "b1"} {
 		cfg := example(t, says("the site"), 4)
@@ -212,7 +204,7 @@ func TestAServerThatCannotBeMade(t *testing.T) {
 			if e, ok := errors.AsType[*SettingError](err); ok != (c.is != "") || ok && e.Setting != c.is {
 				t.Errorf("%v is about the setting %+v, want %q", err, e, c.is)
 			}
-			noError(t, must.Do(New(good)).Close()) // in the same directory, once it is right
+			must.OK(must.Do(New(good)).Close()) // in the same directory, once it is right
 		})
 	}
 }
@@ -228,7 +220,7 @@ func TestAServerThatNeverRan(t *testing.T) {
 			t.Errorf("two servers have one directory: %v", err)
 		}
 		for range 2 {
-			noError(t, s.Close())
+			must.OK(s.Close())
 		}
 		if err := s.Run(t.Context()); err == nil {
 			t.Error("it runs after it was closed")
@@ -239,7 +231,7 @@ func TestAServerThatNeverRan(t *testing.T) {
 	if err := s.Run(t.Context()); err == nil {
 		t.Error("it runs twice")
 	}
-	noError(t, s.Close())
+	must.OK(s.Close())
 	if text, _ := visit(t, cfg.Clients.Listen); text != "the site" {
 		t.Errorf("a visitor gets %.40q", text)
 	}

@@ -19,9 +19,7 @@ func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 	for range 4 {
 		work()
 	}
-	if n := testing.AllocsPerRun(200, work); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	equal(t, "allocations", testing.AllocsPerRun(200, work), 0)
 }
 
 func TestAskingDoesNotAllocate(t *testing.T) {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -33,9 +34,7 @@ func TestTurnsAreSmooth(t *testing.T) {
 		"aaa": {1}, "abcabc": {1, 1, 1}, "babbab": {1, 2}, "ababa": {3, 2},
 		"aabacaa" + "aabacaa": {5, 1, 1}, // as in the commit that describes it
 	} {
-		if got := order(weights(of...), len(want)); got != want {
-			t.Errorf("weights %v: got %s, want %s", of, got, want)
-		}
+		equal(t, fmt.Sprint("weights ", of), order(weights(of...), len(want)), want)
 	}
 }
 
@@ -102,21 +101,15 @@ func TestWhenAllAreOutAllAreTried(t *testing.T) {
 	for i := range ms {
 		ms[i].down = true
 	}
-	if got := order(ms, 6); got != "abcabc" {
-		t.Errorf("got %s", got)
-	}
+	equal(t, "all", order(ms, 6), "abcabc")
 	ms[1].down = false
-	if got := order(ms, 3); got != "bbb" {
-		t.Errorf("with one that is in: got %s", got)
-	}
+	equal(t, "with one that is in", order(ms, 3), "bbb")
 }
 
 func TestAnOriginOnTrialGetsOneRequest(t *testing.T) {
 	ms := weights(1, 1)
 	ms[0].until, ms[0].ejection = start, 10*time.Second
-	if trials := strings.Count(order(ms, 100), "a"); trials != 1 {
-		t.Errorf("%d requests went to the origin on trial, want 1", trials)
-	}
+	equal(t, "requests to the origin on trial", strings.Count(order(ms, 100), "a"), 1)
 	ms[0].succeed(start)
 	if got := order(ms, 200); !strings.Contains(got, "a") {
 		t.Errorf("after its success it gets nothing: %s", got)

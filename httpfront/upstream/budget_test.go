@@ -46,9 +46,7 @@ func TestABudgetBoundsAllGroups(t *testing.T) {
 	}
 	kept.Drop()
 	acquired(a, Tried{}).Discard()
-	if n := len(budget.places); n != 1 {
-		t.Errorf("%d count, of 1 that is open", n)
-	}
+	equal(t, "those that count, of one that is open", len(budget.places), 1)
 	must(a.AcquireTunnel(new(Tried))) // no place was lost on the way
 }
 

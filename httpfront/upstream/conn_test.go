@@ -48,9 +48,7 @@ func limitMeanwhile(t *testing.T, name string, before, meanwhile time.Duration) 
 	if meanwhile == 0 {
 		time.Sleep(24 * time.Hour)
 		far.Write([]byte("x"))
-		if err := <-ended; err != nil {
-			t.Errorf("%s: the read ended with %v", name, err)
-		}
+		equal(t, name+": what ended the read", <-ended, nil)
 	} else if err := <-ended; !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != meanwhile {
 		t.Errorf("%s: the read ended after %v with %v, and had to end after %v", name, time.Since(start), err, meanwhile)
 	}
@@ -153,9 +151,7 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 			if again := toAsk(g); again != c {
 				t.Fatal("another connection")
 			}
-			if err := c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}); err != ErrStale {
-				t.Errorf("asked with %v, want ErrStale", err)
-			}
+			equal(t, "asked", c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}), ErrStale)
 			c.Discard()
 			if name == "spoken" {
 				o.SetReadDeadline(time.Now().Add(time.Minute))

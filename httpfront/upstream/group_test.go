@@ -176,9 +176,7 @@ func TestChecksOfAnAddressWithAZone(t *testing.T) {
 	ifs := must(net.InterfaceByIndex(1))
 	g, _ := open(t, Config{Origins: parsed("http://[::1%25" + ifs.Name + "]:" + port), Check: &Check{Path: "/up"}})
 	running(t, g)
-	if host := <-hosts; host != "[::1]:"+port {
-		t.Errorf("the check asked for the host %q", host)
-	}
+	equal(t, "the host that the check asked for", <-hosts, "[::1]:"+port)
 }
 
 func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
@@ -193,9 +191,7 @@ func TestChecksTakeAnOriginOutAndIn(t *testing.T) {
 	is := func() OriginStatus { return g.Status().Origins[0] }
 	waitFor(t, "the first check", func() bool { return a.asked.Load() > 0 && b.asked.Load() > 0 })
 	r := a.last.Load()
-	if got := fmt.Sprintf("%s %s of %s, close %v", r.Method, r.URL, r.Host, r.Close); got != "GET /up?x=1 of shop.example, close true" {
-		t.Errorf("the check asked %s", got)
-	}
+	equal(t, "the check", fmt.Sprintf("%s %s of %s, close %v", r.Method, r.URL, r.Host, r.Close), "GET /up?x=1 of shop.example, close true")
 	a.ill.Store(true)
 	waitFor(t, "the ill one to go out", func() bool { return is().State == "down" })
 	for range 10 {
@@ -216,13 +212,9 @@ func TestRedirectsOfChecksAreNotFollowed(t *testing.T) {
 	a := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusFound))
 	defer a.Close()
 	g, _ := open(t, Config{Origins: parsed(a.URL), Check: &Check{Path: "/"}})
-	if err := g.checkOnce(t.Context(), http.DefaultTransport, g.cfg.Origins[0]); err != nil {
-		t.Errorf("a redirect is no good answer: %v", err)
-	}
+	equal(t, "a redirect is a good answer", g.checkOnce(t.Context(), http.DefaultTransport, g.cfg.Origins[0]), nil)
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	if n := elsewhere.asked.Load(); n != 0 {
-		t.Errorf("it was followed %d times", n)
-	}
+	equal(t, "how often it was followed", elsewhere.asked.Load(), 0)
 }
 
 func TestConnectionsAreKept(t *testing.T) {
@@ -262,9 +254,7 @@ func TestConnectionsEnd(t *testing.T) {
 		g, _ := open(t, cfg.Config)
 		for i, want := range cfg.reused {
 			c := acquired(g, Tried{})
-			if c.Reused() != want {
-				t.Errorf("%s: connection %d was used before: %v", name, i, c.Reused())
-			}
+			equal(t, fmt.Sprintf("%s: connection %d was used before", name, i), c.Reused(), want)
 			c.Release()
 		}
 		if s := g.Status().Origins[0]; s.Active != 0 || s.Idle > 1 {
@@ -351,9 +341,7 @@ func TestFullOriginsAreGoneAround(t *testing.T) {
 		defer c.Discard()
 		seen[c.Origin().String()] = true
 	}
-	if len(seen) != 2 {
-		t.Errorf("both requests went to %v", seen)
-	}
+	equal(t, "where two requests went", len(seen), 2)
 }
 
 // nameServer answers each question for an address with the next one of answers,
@@ -424,9 +412,7 @@ func TestPhasesOfDialling(t *testing.T) {
 
 func TestJitter(t *testing.T) {
 	for chance, want := range map[float64]time.Duration{0: 900, 0.5: 1000, 1: 1100} {
-		if got := jittered(1000, chance); got != want {
-			t.Errorf("chance %v: got %v, want %v", chance, got, want)
-		}
+		equal(t, fmt.Sprint("chance ", chance), jittered(1000, chance), want)
 	}
 }
 
@@ -444,9 +430,7 @@ func TestAKeptConnectionIsItsClients(t *testing.T) {
 		t.Error("somebody else gets a connection that is kept")
 	}
 	var again Tried
-	if err := g.Resume(own, &again, Request, true); err != ErrBusy {
-		t.Errorf("beyond the places: %v", err)
-	}
+	equal(t, "beyond the places", g.Resume(own, &again, Request, true), ErrBusy)
 	other.Release()
 	own = acquire()
 	own.Keep()
@@ -464,9 +448,7 @@ func TestAKeptConnectionIsItsClients(t *testing.T) {
 		t.Error("one that was dropped still counts")
 	}
 	last.Conn.Close()
-	if err := g.Resume(last, &again, Request, true); err != ErrStale {
-		t.Errorf("one that is closed: %v", err)
-	}
+	equal(t, "one that is closed", g.Resume(last, &again, Request, true), ErrStale)
 	acquire().Discard() // no place was lost on the way
 }
 
@@ -476,4 +458,12 @@ func must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
 }

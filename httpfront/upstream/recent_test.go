@@ -80,9 +80,7 @@ func TestTimesAreTold(t *testing.T) {
 			t.Errorf("%v is told as %v", d, got)
 		}
 	}
-	if i := timeIndex(time.Hour); i != times-1 {
-		t.Errorf("an hour is the time %d of %d", i, times)
-	}
+	equal(t, "the time that an hour is", timeIndex(time.Hour), times-1)
 }
 
 // TestRequestsThatWaitAreToldOf: of an origin that hangs nothing ends, and still it is seen to be slow.
@@ -95,9 +93,7 @@ func TestRequestsThatWaitAreToldOf(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- c.Ask([]byte("GET / HTTP/1.1\r\nHost: a\r\n\r\n"), time.Minute, func([]byte) {}) }()
 	waitFor(t, "the request to be asked", func() bool { return c.waits.Load() != 0 })
-	if o := g.Status().Origins[0]; o.RecentRequests != 0 {
-		t.Errorf("a request that has just begun is late: %+v", o)
-	}
+	equal(t, "late, and it has just begun", g.Status().Origins[0].RecentRequests, 0)
 	c.waits.Store(time.Now().Add(-lateAfter - time.Second).UnixNano())
 	if o := g.Status().Origins[0]; o.RecentRequests != 1 || o.P50 < lateAfter || o.ErrorRate != 0 {
 		t.Errorf("a request that waits for long: %+v", o)

@@ -21,9 +21,7 @@ func TestRecovery(t *testing.T) {
 	var r recovery
 	at := func(after time.Duration, want Recovery) {
 		t.Helper()
-		if got := r.at(refresh, start.Add(after)); got != want {
-			t.Errorf("after %v it is %d, want %d", after, got, want)
-		}
+		equal(t, after.String(), r.at(refresh, start.Add(after)), want)
 	}
 	r.observe(true, start)
 	at(0, Up)

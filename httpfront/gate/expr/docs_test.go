@@ -54,9 +54,7 @@ func TestDocumentedRules(t *testing.T) {
 		tried := map[bool]int{}
 		for _, c := range splitCases(cases) {
 			r, want := readCase(t, c)
-			if got := e.Match(r); got != want {
-				t.Errorf("%s: got %v of\n%s", source, got, c)
-			}
+			equal(t, source+" of\n"+c, e.Match(r), want)
 			tried[want]++
 		}
 		if len(tried) == 0 {
@@ -120,8 +118,6 @@ func TestDocumentedMistakes(t *testing.T) {
 	lists := documentedLists()
 	documented(t, "mistake", func(block string) {
 		source, _, _ := strings.Cut(block, "\n")
-		if got := mistake(source, lists); got != block {
-			t.Errorf("got\n%s\nwant\n%s", got, block)
-		}
+		equal(t, source, mistake(source, lists), block)
 	})
 }

@@ -96,9 +96,7 @@ func TestString(t *testing.T) {
 		`http.request.headers["X-A"][ 0 ] ne "b"`:                `http.request.headers["x-a"][0] ne "b"`,
 		`any((lower((http.request.headers["A"][*]))[*] != "b"))`: `any(lower(http.request.headers["a"][*])[*] ne "b")`, `ssl==true`: `ssl eq true`,
 	} {
-		if got := mustCompile(t, source, lists).String(); got != want {
-			t.Errorf("%s: got %s, want %s", source, got, want)
-		}
+		equal(t, source, mustCompile(t, source, lists).String(), want)
 	}
 }
 

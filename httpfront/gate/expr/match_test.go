@@ -72,9 +72,7 @@ func TestMatch(t *testing.T) {
 			t.Errorf("%s\n%v", tt.source, err)
 			continue
 		}
-		if got := e.Match(r); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.source, got, tt.want)
-		}
+		equal(t, tt.source, e.Match(r), tt.want)
 	}
 }
 
@@ -86,9 +84,7 @@ func TestMatchOfARequestAboutWhichNothingIsKnown(t *testing.T) {
 		`ip.src.country eq ""`: false, `ip.src.country ne "DE"`: false,
 		`len(http.request.headers.names) ge 0`: false, `http.request.headers.names[0] eq ""`: false,
 	} {
-		if got := mustCompile(t, source, nil).Match(&Request{}); got != want {
-			t.Errorf("%s: got %v, want %v", source, got, want)
-		}
+		equal(t, source, mustCompile(t, source, nil).Match(&Request{}), want)
 	}
 }
 
@@ -99,9 +95,7 @@ func TestAddressesInOtherClothes(t *testing.T) {
 		"fe80::1": true, "fe80::1%eth0": true, "2001:db8::10.0.0.": false,
 	} {
 		a, _ := netip.ParseAddr(addr)
-		if got := e.Match(&Request{Source: a}); got != want {
-			t.Errorf("%s: got %v, want %v", addr, got, want)
-		}
+		equal(t, addr, e.Match(&Request{Source: a}), want)
 	}
 }
 
@@ -180,4 +174,12 @@ func TestMatchFromManyGoroutines(t *testing.T) {
 		}
 	}
 	wg.Wait()
+}
+
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
 }

@@ -127,14 +127,10 @@ func TestNearest(t *testing.T) {
 		"cf.bot_management.score": "", "ip.src.asnum": "", "ip.src.region": "", "ip.src.city": "", "ip.geoip.continent": "",
 		"http.response.code": "", "http.request.body.size": "", "tls.sec": "", "cf.edge.version": "", "foo": "", "": "",
 	} {
-		if got := nearest(name, slices.Sorted(maps.Keys(fields))); got != want {
-			t.Errorf("%q: got %q, want %q", name, got, want)
-		}
+		equal(t, name, nearest(name, slices.Sorted(maps.Keys(fields))), want)
 	}
 	for name, want := range map[string]string{"lowercase": "lower", "uppr": "upper", "start_with": "starts_with", "regex_replace": "", "lookup": ""} {
-		if got := nearest(name, slices.Sorted(maps.Keys(functions))); got != want {
-			t.Errorf("function %q: got %q, want %q", name, got, want)
-		}
+		equal(t, "function "+name, nearest(name, slices.Sorted(maps.Keys(functions))), want)
 	}
 }
 

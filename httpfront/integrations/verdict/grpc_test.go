@@ -96,9 +96,7 @@ func TestGRPCVerdicts(t *testing.T) {
 			continue
 		}
 		d := resp.GetDeniedResponse()
-		if d.GetBody() != string(c.answer.Body) {
-			t.Errorf("%v: body %q", c.answer.Outcome, d.GetBody())
-		}
+		equal(t, c.answer.Outcome.String()+": body", d.GetBody(), string(c.answer.Body))
 		var got []httpfront.AnswerField
 		for _, h := range d.GetHeaders() {
 			got = append(got, httpfront.AnswerField{Name: h.GetHeader().GetKey(), Value: h.GetHeader().GetValue()})
@@ -116,9 +114,7 @@ func TestGRPCVerdicts(t *testing.T) {
 func TestGRPCWithoutARequestIsRefused(t *testing.T) {
 	j, client := judgedByGRPC(t, "127.0.0.0/8")
 	for _, req := range []*authv3.CheckRequest{{}, {Attributes: &authv3.AttributeContext{}}} {
-		if resp := must.Do(client.Check(t.Context(), req)); resp.GetDeniedResponse().GetStatus().GetCode() != 400 {
-			t.Errorf("got %v", resp)
-		}
+		equal(t, "the code", must.Do(client.Check(t.Context(), req)).GetDeniedResponse().GetStatus().GetCode(), 400)
 	}
 	j.expectNotAsked(t)
 }
@@ -134,9 +130,7 @@ func TestGRPCOfWhoIsNotTrusted(t *testing.T) {
 func TestGRPCTakesTextsThatAreNoUTF8(t *testing.T) {
 	answer := queued
 	answer.Body = []byte("a\xffb")
-	if resp := checked(t, answer); resp.GetDeniedResponse().GetBody() != "a\uFFFDb" {
-		t.Errorf("got %v", resp)
-	}
+	equal(t, "the body", checked(t, answer).GetDeniedResponse().GetBody(), "a\uFFFDb")
 }
 
 // TestLongGRPCQuestionsAreDenied: an error of the call would let everybody in where Envoy is set
@@ -146,9 +140,7 @@ func TestLongGRPCQuestionsAreDenied(t *testing.T) {
 	for _, n := range []int{questionMax, 8 << 20} { // and the most that Envoy takes
 		q := grpcQuestion(map[string]string{})
 		q.GetAttributes().GetRequest().GetHttp().Headers["x-a"] = strings.Repeat("b", n)
-		if resp := must.Do(client.Check(t.Context(), q)); resp.GetDeniedResponse().GetStatus().GetCode() != http.StatusRequestHeaderFieldsTooLarge {
-			t.Errorf("%d bytes: got %v", n, resp)
-		}
+		equal(t, "the code", must.Do(client.Check(t.Context(), q)).GetDeniedResponse().GetStatus().GetCode(), http.StatusRequestHeaderFieldsTooLarge)
 	}
 	j.expectNotAsked(t)
 }

@@ -3,6 +3,7 @@ package verdict
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -151,6 +152,21 @@ func ask(t *testing.T, method, url string, fields ...string) (*http.Response, st
 	return resp, string(must.Do(io.ReadAll(resp.Body)))
 }
 
+// wantCode is ask, and fails where the answer has another code.
+func wantCode(t *testing.T, code int, method, url string, fields ...string) {
+	t.Helper()
+	resp, _ := ask(t, method, url, fields...)
+	equal(t, method+" "+url, resp.StatusCode, code)
+}
+
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
 // How proxies ask in each dialect about POST https://shop.example/cart?a=%2F of
 // 192.0.2.1.
 var (
@@ -176,18 +192,14 @@ func TestEveryDialectAsksTheSame(t *testing.T) {
 	for _, d := range dialects {
 		ask(t, d.method, "http://"+addr+d.path, d.fields...)
 		q := j.expectAsked(t, d.path)
-		if want := d.path == "/nginx/page"; q.Again != want {
-			t.Errorf("%s: asked again is %v", d.path, q.Again)
-		}
+		equal(t, d.path+": asked again", q.Again, d.path == "/nginx/page")
 		var cookies []string
 		for name, value := range q.Fields {
 			if name == "Cookie" {
 				cookies = append(cookies, value)
 			}
 		}
-		if !slices.Equal(cookies, []string{"a=b"}) {
-			t.Errorf("%s: cookies %q", d.path, cookies)
-		}
+		equal(t, d.path+": cookies", strings.Join(cookies, " and "), "a=b")
 	}
 }
 
@@ -206,22 +218,19 @@ func TestVerdictsHaveCodesThatProxiesUnderstand(t *testing.T) {
 		_, addr := judged(t, c.answer, "127.0.0.0/8")
 		want := map[string]int{"/nginx": c.nginx, "/nginx/page": c.page, "/forward": c.forward, "/envoy/cart?a=%2F": c.envoy}
 		for _, d := range dialects {
+			of := fmt.Sprintf("%v, %s", c.answer.Outcome, d.path)
 			resp, body := ask(t, d.method, "http://"+addr+d.path, d.fields...)
 			cached := resp.Header.Values("Cache-Control")
 			if resp.StatusCode != want[d.path] || len(cached) != 1 || !strings.Contains(cached[0], "no-store") {
-				t.Errorf("%v, %s: code %d, want %d; Cache-Control %q", c.answer.Outcome, d.path, resp.StatusCode, want[d.path], cached)
+				t.Errorf("%s: code %d, want %d; Cache-Control %q", of, resp.StatusCode, want[d.path], cached)
 			}
 			fields := []httpfront.AnswerField{{Name: "Set-Cookie", Value: c.answer.Cookie}}
 			if d.path != "/nginx" && d.method != "HEAD" && c.answer.Outcome != httpfront.Admitted {
-				if body != string(c.answer.Body) {
-					t.Errorf("%v, %s: body %q", c.answer.Outcome, d.path, body)
-				}
+				equal(t, of+": body", body, string(c.answer.Body))
 				fields = append(fields, c.answer.Fields...)
 			}
 			for _, f := range fields {
-				if got := strings.Join(resp.Header.Values(f.Name), " and "); got != f.Value {
-					t.Errorf("%v, %s: %s is %q, want %q", c.answer.Outcome, d.path, f.Name, got, f.Value)
-				}
+				equal(t, of+": "+f.Name, strings.Join(resp.Header.Values(f.Name), " and "), f.Value)
 			}
 		}
 	}
@@ -239,9 +248,7 @@ func TestProofsReachTheProxy(t *testing.T) {
 			if d.path == "/nginx/page" {
 				want = "" // visitors get that answer
 			}
-			if got := resp.Header.Get("Ropeline-Proof"); got != want {
-				t.Errorf("%s: proof %q, want %q", d.path, got, want)
-			}
+			equal(t, d.path+": proof", resp.Header.Get("Ropeline-Proof"), want)
 			remove := resp.Header.Get("X-Envoy-Auth-Headers-To-Remove")
 			if want := strings.HasPrefix(d.path, "/envoy") && answer.Proof == ""; (remove == "Ropeline-Proof") != want {
 				t.Errorf("%s: Envoy is to remove %q", d.path, remove)
@@ -294,9 +301,7 @@ func TestAnybodyMayKnowWhetherANodeIsReady(t *testing.T) {
 			t.Errorf("%s: %d, want %d", resp.Proto, resp.StatusCode, c.code)
 		}
 	}
-	if resp, _ := ask(t, "GET", "http://"+serve(t, &fakeJudge{}, "192.0.2.0/24")+"/readyz"); resp.StatusCode != 200 {
-		t.Errorf("of a node that is always ready: %d", resp.StatusCode)
-	}
+	wantCode(t, 200, "GET", "http://"+serve(t, &fakeJudge{}, "192.0.2.0/24")+"/readyz") // which is always ready
 }
 
 // TestThePageOfWhoIsInLoadsAgain, and a program is told in JSON: with their pass and without the site's proof, and with the
@@ -330,13 +335,9 @@ func TestWhatNginxHandsBackReachesTheJudge(t *testing.T) {
 func TestWhoIsNotTrustedMayNotAsk(t *testing.T) {
 	j, addr := judged(t, admitted, "192.0.2.0/24")
 	for _, d := range dialects {
-		if resp, _ := ask(t, d.method, "http://"+addr+d.path, d.fields...); resp.StatusCode != http.StatusForbidden {
-			t.Errorf("%s: code %d", d.path, resp.StatusCode)
-		}
+		wantCode(t, http.StatusForbidden, d.method, "http://"+addr+d.path, d.fields...)
 	}
-	if resp, _ := ask(t, "POST", "http://"+addr+"/revoke", asForward...); resp.StatusCode != http.StatusForbidden {
-		t.Errorf("revoke: code %d", resp.StatusCode)
-	}
+	wantCode(t, http.StatusForbidden, "POST", "http://"+addr+"/revoke", asForward...)
 	j.expectNotAsked(t)
 }
 
@@ -391,20 +392,15 @@ func TestRevoke(t *testing.T) {
 		if asked := j.take(); len(asked) != 1 || asked[0].Target != "/cart?a=%2F" || asked[0].Host != "shop.example" || asked[0].For != "192.0.2.1" {
 			t.Errorf("asked %+v", asked)
 		}
-		got, _ := ask(t, "GET", "http://"+addr+"/revoke", asForward...)
-		bare, _ := ask(t, "POST", "http://"+addr+"/revoke")
-		if got.StatusCode != 405 || bare.StatusCode != 400 {
-			t.Errorf("GET: code %d; without fields: code %d", got.StatusCode, bare.StatusCode)
-		}
+		wantCode(t, 405, "GET", "http://"+addr+"/revoke", asForward...)
+		wantCode(t, 400, "POST", "http://"+addr+"/revoke")
 	}
 }
 
 func TestOtherPathsAreNoVerdicts(t *testing.T) {
 	j, addr := judged(t, admitted, "127.0.0.0/8")
 	for _, path := range []string{"/", "/nginx/", "/nginx/other", "/forward/x", "/envoy", "/envoyx"} {
-		if resp, _ := ask(t, "GET", "http://"+addr+path, asNginx...); resp.StatusCode != 404 {
-			t.Errorf("%s: code %d", path, resp.StatusCode)
-		}
+		wantCode(t, 404, "GET", "http://"+addr+path, asNginx...)
 	}
 	j.expectNotAsked(t)
 }
@@ -442,10 +438,9 @@ func TestConnectionsAreBounded(t *testing.T) {
 		defer c.Close()
 		io.WriteString(c, "GET /readyz HTTP/1.1\r\n") // and no more
 	}
-	for i, proxy := range proxies {
-		if ask(proxy); dialled != len(proxies) {
-			t.Errorf("a stranger has cost a proxy its connection over HTTP/%d", i+1)
-		}
+	for _, proxy := range proxies {
+		ask(proxy)
+		equal(t, "connections of proxies, and a stranger came", dialled, len(proxies))
 	}
 	for range 3 * conns { // its own that ask nothing
 		c := must.Do(net.Dial("tcp", base))
@@ -467,9 +462,7 @@ func TestConnectionsThatAskKeepTheirPlaces(t *testing.T) {
 		}
 		c.Close()
 		close(q.answer)
-		if err := <-q.done; err != nil {
-			t.Errorf("%s: a connection that asked lost its place: %v", name, err)
-		}
+		equal(t, name+": a connection that asked", <-q.done, nil)
 	}
 }
 
@@ -487,9 +480,7 @@ func TestAQuestionUnderWayIsAnsweredAtTheEnd(t *testing.T) {
 		c.Close()
 	}
 	close(q.answer)
-	if err := <-q.done; err != nil {
-		t.Error(err)
-	}
+	equal(t, "the question", <-q.done, nil)
 }
 
 // slow is a question that waits for its answer.

@@ -35,9 +35,7 @@ func TestLine(t *testing.T) {
 	} {
 		e := someEntry()
 		change(e)
-		if got := string(AppendLine(nil, e)); got != want+"\n" {
-			t.Errorf("got  %swant %s", got, want)
-		}
+		equal(t, "line", string(AppendLine(nil, e)), want+"\n")
 	}
 }
 

@@ -64,9 +64,7 @@ func targets(path string) (all []string) {
 // expect expects lines with these targets in a file.
 func expect(t *testing.T, path, want string) {
 	t.Helper()
-	if got := strings.Join(targets(path), " "); got != want {
-		t.Errorf("%s has %q, want %q", path, got, want)
-	}
+	equal(t, path, strings.Join(targets(path), " "), want)
 }
 
 // TestLinesAreWritten: within a second, or when Run ends, and behind what there was.
@@ -79,18 +77,14 @@ func TestLinesAreWritten(t *testing.T) {
 		write(l, "/2")
 		stop()
 		expect(t, path, "/1 /2")
-		if s := l.Stats(); s != (Stats{Lines: 2}) {
-			t.Errorf("got %+v", s)
-		}
+		equal(t, "stats", l.Stats(), Stats{Lines: 2})
 		writeOne(t, path, "/3")
 		expect(t, path, "/1 /2 /3")
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
 			t.Errorf("others may read the file: %v, %v", info.Mode(), err)
 		}
 	})
-	if told != "" {
-		t.Errorf("told:\n%s", told)
-	}
+	equal(t, "told", told, "")
 }
 
 // TestRotation: what came before goes into the old file and what comes after into a new
@@ -111,9 +105,7 @@ func TestRotation(t *testing.T) {
 				stop()
 				expect(t, path+".1", "/1")
 				expect(t, path, "/2")
-				if s := l.Stats(); s != (Stats{Lines: 2}) {
-					t.Errorf("got %+v", s)
-				}
+				equal(t, "stats", l.Stats(), Stats{Lines: 2})
 			})
 		})
 	}
@@ -163,9 +155,7 @@ func TestDiskThatFails(t *testing.T) {
 			write(l, "/lost")
 			flush()
 		}
-		if got := l.Stats(); got != (Stats{Lines: 1, Dropped: 5, Errors: 3}) {
-			t.Errorf("got %+v of 6 lines, one of which found room", got)
-		}
+		equal(t, "stats, one line having found room", l.Stats(), Stats{Lines: 1, Dropped: 5, Errors: 3})
 		room = 1 << 20
 		write(l, "/after")
 		flush()
@@ -267,5 +257,13 @@ func TestPathIsChecked(t *testing.T) {
 		if _, err := New(path, slog.Default()); err == nil {
 			t.Errorf("%q is taken", path)
 		}
+	}
+}
+
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
 	}
 }

@@ -288,9 +288,7 @@ func TestEditsDoNotGetInEachOthersWay(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
-			if got := b.send("POST", path+"/rules", newRule(fmt.Sprint("h", i))); got.Status != 200 {
-				t.Errorf("%s", got.Body)
-			}
+			is(t, "a new rule", b.send("POST", path+"/rules", newRule(fmt.Sprint("h", i))).Status, 200)
 			b.send("GET", path, nil)
 		})
 	}

@@ -154,9 +154,7 @@ func TestARateLimitThatIsWrongAlready(t *testing.T) {
 			t.Errorf("it says %v", ms)
 		}
 	}
-	if ms := b.refuses(400, "POST", rateLimits, newRateLimit("a")); len(ms) != 2 {
-		t.Errorf("of a new one it says %v", ms)
-	}
+	is(t, "what it says of a new one", len(b.refuses(400, "POST", rateLimits, newRateLimit("a"))), 2)
 }
 
 // TestARateLimitWhoseContentHasNotArrived would lose it.

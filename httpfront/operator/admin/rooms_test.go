@@ -214,15 +214,11 @@ func TestNames(t *testing.T) {
 		rooms + "/b": 404, rooms + "/" + id: 404, "/client/v4/zones/default/waiting_rooms/" + id: 200, rooms + "/" + strings.Repeat("f", 32): 404,
 		"/api/v1/rooms/%62": 200, "/api/v1/rooms/b%2Fc": 404, "/api/v1/rooms/b?zone=a%2Fb": 400, "/client/v4/zones/a%20b/waiting_rooms": 400, "/api/v1/rooms?zone=": 400,
 	} {
-		if got := b.send("GET", path, nil); got.Status != status {
-			t.Errorf("%s: %d, want %d: %s", path, got.Status, status, got.Body)
-		}
+		is(t, path, b.send("GET", path, nil).Status, status)
 	}
 	twin := b.mesh.Catalog().RoomsOf("default")[0].Clone() // as another node has made it at the same time
 	twin.Settings.ID[0]++
-	if _, err := b.mesh.Edit(t.Context(), func(cat *catalog.Catalog) ([]catalog.Write, error) { return cat.Writes(nil, twin), nil }); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(b.mesh.Edit(t.Context(), func(cat *catalog.Catalog) ([]catalog.Write, error) { return cat.Writes(nil, twin), nil }))
 	for _, one := range []string{id, twin.Settings.ID.String()} {
 		b.wantRefused(409, "GET", "/api/v1/rooms/a?zone=default", nil, mistake{Message: one})
 	}
@@ -361,18 +357,14 @@ func TestWhoDoesNotHaveAChangeYet(t *testing.T) {
 		if got := made.Header["Ropeline-Not-Yet-At"]; made.Status != 200 || got != "a2, b1" {
 			t.Errorf("POST %s: %d %s, not yet at %q, want it made, and not yet at a2, b1", path, made.Status, made.Body, got)
 		}
-		if dialect := strings.Contains(string(made.Body), "1303"); dialect != strings.HasPrefix(path, "/client") {
-			t.Errorf("POST %s: a message of code 1303: %v, want one in the dialect alone:\n%s", path, dialect, made.Body)
-		}
+		is(t, "POST "+path+": has a message of code 1303", strings.Contains(string(made.Body), "1303"), strings.HasPrefix(path, "/client"))
 		if read := a.Do(t.Context(), admin.Request{Method: "GET", Path: path}); len(read.Header) > 0 {
 			t.Errorf("GET %s has the fields %v", path, read.Header)
 		}
 	}
 	starting := must.Do(admin.New(admin.Config{Mesh: starts{mesh}}))
 	for _, path := range []string{"/api/v1/rooms", "/api/v1/rooms/x/status", "/api/v1/rate_limits", "/client/v4/zones/shop/waiting_rooms/x"} {
-		if got := starting.Do(t.Context(), admin.Request{Method: "GET", Path: path}); got.Status != 503 {
-			t.Errorf("GET %s of a node that knows no catalog: %d, want 503", path, got.Status)
-		}
+		is(t, "GET "+path+" of a node that knows no catalog", starting.Do(t.Context(), admin.Request{Method: "GET", Path: path}).Status, 503)
 	}
 }
 

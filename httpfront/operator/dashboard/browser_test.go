@@ -134,9 +134,7 @@ func TestBrowserAsksForAToken(t *testing.T) {
 	b.Fill("#token", someToken)
 	b.press(kb.Enter)
 	b.Shows("#health h1", "All is well")
-	if got := browsertest.See[int](b.Tab, "localStorage.length + document.cookie.length"); got != 0 {
-		t.Error("the token is kept for longer than the tab")
-	}
+	equal(t, "what is kept for longer than the tab", browsertest.See[int](b.Tab, "localStorage.length + document.cookie.length"), 0)
 	s.allow()
 	s.mesh.change(func(f *fakeMesh) { f.snap.Rooms[0].Waiting++ })
 	b.Awaits("!!document.querySelector('dialog.signin')")

@@ -164,9 +164,7 @@ func TestBrowserShowsLimits(t *testing.T) {
 	}
 	wants("unknown", "5", "Quiet", "unknown|", "–|", "–|", "the mesh", "0|", "0|", "nothing|one node counts")
 	b.Shows("#findings", "A rate limit is left out", "searches", "A node has too little memory for rate limits", "sin-1", "3 clients forgotten too early in 5 min")
-	if got := browsertest.See[int](b.Tab, "document.querySelectorAll('#findings a[href=\"#/limits\"]').length"); got != 2 {
-		t.Errorf("%d of the findings lead here, want 2", got)
-	}
+	equal(t, "findings that lead here", browsertest.See[int](b.Tab, "document.querySelectorAll('#findings a[href=\"#/limits\"]').length"), 2)
 	b.Shows(".found", "Counted by 3 of 4 nodes")
 	b.Awaits("document.querySelector('.times tbody tr').innerText.includes('Too small')")
 	b.Awaits("document.querySelectorAll('.times tbody tr').length === 3")
@@ -270,9 +268,7 @@ func TestBrowserJudges(t *testing.T) {
 			const said = health.findings(mesh).map(f => f.level + ': ' + f.what)
 			return [health.roomState(mesh.lists.rooms.get(id)).label, health.nodeState(mesh.lists.nodes.get(%q)).label, ...said]
 		})`, m.ID, must(json.Marshal(snap)), m.node.Node))
-		if got := strings.Join(got, "|"); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
+		equal(t, "said", strings.Join(got, "|"), c.want)
 	}
 	b.wantNothingWrong()
 }

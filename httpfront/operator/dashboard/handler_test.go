@@ -72,9 +72,7 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 		if again := s.get(path, "If-None-Match", `"other", W/`+etag); again.StatusCode != http.StatusNotModified || len(body(again)) > 0 {
 			t.Errorf("%s: asked for again with its ETag, it is %s", path, again.Status)
 		}
-		if other := s.get(path, "If-None-Match", `"other"`); other.StatusCode != 200 {
-			t.Errorf("%s: asked for again with another ETag, it is %s", path, other.Status)
-		}
+		equal(t, path+": asked for again with another ETag", s.get(path, "If-None-Match", `"other"`).StatusCode, 200)
 	}
 	if strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") || strings.Contains(policy, "*") {
 		t.Errorf("the policy allows more than what comes with the page: %s", policy)
@@ -121,13 +119,10 @@ func TestRoutes(t *testing.T) {
 		"/": "nothing true", "/dashboard": "nothing true", "/dashboard/app.js": "nothing true", "/api/v1/watch": "read true", "/api/v1/rooms/x/watch": "read true",
 		"/api/v1/rooms/x/history": "read true", "/api/v1/rooms/x": "read false", "/api/v1/rooms//watch": "read false", "/other": "read false",
 	} {
-		if scope, known := s.Needs("GET", path); fmt.Sprint(scope, known) != want {
-			t.Errorf("%s needs %v %v, want %s", path, scope, known, want)
-		}
+		scope, known := s.Needs("GET", path)
+		equal(t, path, fmt.Sprint(scope, known), want)
 	}
-	if resp := s.get("/dashboard"); resp.Request.URL.Path != "/dashboard/" {
-		t.Errorf("/dashboard leads to %s", resp.Request.URL)
-	}
+	equal(t, "/dashboard leads to", s.get("/dashboard").Request.URL.Path, "/dashboard/")
 }
 
 func TestHistoryHasNullForWhatIsNotKnown(t *testing.T) {

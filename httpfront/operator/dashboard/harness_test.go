@@ -53,6 +53,14 @@ func must[T any](v T, err error) T {
 	return v
 }
 
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
+}
+
 // decode reads JSON that has to be in order.
 func decode[T any](text []byte) (v T) {
 	if err := json.Unmarshal(text, &v); err != nil {

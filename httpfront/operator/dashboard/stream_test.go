@@ -87,9 +87,7 @@ func TestWatchEndsWithRun(t *testing.T) {
 	f.want("snapshot")
 	s.stop()
 	f.wantEnd()
-	if resp := s.get("/api/v1/watch"); resp.StatusCode != 503 {
-		t.Errorf("who comes then gets %s", resp.Status)
-	}
+	equal(t, "who comes then", s.get("/api/v1/watch").StatusCode, 503)
 }
 
 func TestNobodyIsAskedWhileNobodyLooks(t *testing.T) {
@@ -97,12 +95,10 @@ func TestNobodyIsAskedWhileNobodyLooks(t *testing.T) {
 		mesh := newFakeMesh(1, 3, 2)
 		h := must(New(Config{Source: mesh, Authorize: func(string) bool { return true }}))
 		go func() { _ = h.Run(t.Context()) }()
-		asked := func(what string, after time.Duration, want int) {
+		asked := func(what string, after time.Duration, want int32) {
 			t.Helper()
 			time.Sleep(after)
-			if n := int(mesh.asked.Load()); n != want {
-				t.Errorf("%s it was asked %d times, want %d", what, n, want)
-			}
+			equal(t, "asked "+what, mesh.asked.Load(), want)
 		}
 		asked("before anybody looks", time.Minute+500*time.Millisecond, 0)
 		hub := must(h.enter(""))
@@ -155,9 +151,7 @@ func TestHeartbeatWhileNothingChanges(t *testing.T) {
 		refresh() // nothing but the time is other
 		begun := time.Now()
 		wantEvent(t, s, ":")
-		if after := time.Since(begun); after != 5*time.Second {
-			t.Errorf("it comes after %v", after)
-		}
+		equal(t, "it comes after", time.Since(begun), 5*time.Second)
 	})
 }
 

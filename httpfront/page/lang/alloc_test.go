@@ -30,9 +30,7 @@ func TestNothingAllocates(t *testing.T) {
 			"Match, bytes":      func() { taken = Match(accept, tag) },
 			"Match, none":       func() { taken = Match("tlh,*", tag) },
 		} {
-			if n := testing.AllocsPerRun(100, call); n != 0 {
-				t.Errorf("%s: %s allocates %v times, want 0", tag, name, n)
-			}
+			equal(t, string(tag)+": allocations of "+name, testing.AllocsPerRun(100, call), 0)
 		}
 	}
 	if taken == nil {

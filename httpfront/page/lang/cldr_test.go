@@ -2,6 +2,7 @@ package lang
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -142,9 +143,7 @@ func TestUnitsAreThoseOfCLDR(t *testing.T) {
 					delete(own, want)
 					want = instead
 				}
-				if got := string(l.appendCount(nil, count(c), n)); spaceless(got) != spaceless(want) {
-					t.Errorf("%s: %d %s: got %q, want %q", l.Tag(), n, countSpecs[c].key, got, want)
-				}
+				equal(t, fmt.Sprint(l.Tag(), n, countSpecs[c].key), spaceless(string(l.appendCount(nil, count(c), n))), spaceless(want))
 			}
 		}
 		for want := range own {
@@ -174,9 +173,7 @@ func TestClocksAreThoseOfCLDR(t *testing.T) {
 		}
 		for i, want := range all {
 			got := string(l.AppendClock(nil, must.Do(time.Parse(time.TimeOnly, cldrTimes[i]))))
-			if spaceless(got) != spaceless(want)+"UTC" {
-				t.Errorf("%s: %s: got %q, want %q", l.Tag(), cldrTimes[i], got, want)
-			}
+			equal(t, string(l.Tag())+", "+cldrTimes[i], spaceless(got), spaceless(want)+"UTC")
 		}
 	}
 }

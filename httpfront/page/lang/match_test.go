@@ -111,9 +111,7 @@ func TestMatchFallback(t *testing.T) {
 		{"", "th", English}, // only whole tags are known
 		{"", "xx-XX", English},
 	} {
-		if got := Match(m.accept, m.fallback).Tag(); got != m.want {
-			t.Errorf("%q or %q: got %s, want %s", m.accept, m.fallback, got, m.want)
-		}
+		equal(t, string(m.accept+" or "+m.fallback), Match(m.accept, m.fallback).Tag(), m.want)
 	}
 }
 
@@ -218,4 +216,12 @@ func FuzzMatch(f *testing.F) {
 			t.Errorf("got %s behind a *, and %s alone", again.Tag(), got.Tag())
 		}
 	})
+}
+
+// equal fails the test unless got is want.
+func equal[T comparable](tb testing.TB, what string, got, want T) {
+	tb.Helper()
+	if got != want {
+		tb.Errorf("%s: got %+v, want %+v", what, got, want)
+	}
 }

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -20,9 +21,7 @@ func TestAppendMinutes(t *testing.T) {
 		2879: "2 days", 2880: "2 days", 3 * 1440: "3 days", 1440*1234 + 60: "1,234 days and 1 hour",
 		math.MaxInt64: "6,405,119,470,038,038 days and 19 hours",
 	} {
-		if got := string(Of(English).AppendMinutes(nil, minutes)); got != want {
-			t.Errorf("%d: got %q, want %q", minutes, got, want)
-		}
+		equal(t, fmt.Sprint(minutes), string(Of(English).AppendMinutes(nil, minutes)), want)
 	}
 }
 
@@ -34,9 +33,7 @@ func TestAppendRange(t *testing.T) {
 		{600, 1800}: "about 10 hours to 1 day and 6 hours", {1439, 1440}: "about 23 hours and 59 minutes to 1 day",
 		{1441, 1500}: "1 day and 1 hour", {1440, 1441}: "about 1 day to 1 day and 1 hour",
 	} {
-		if got := string(Of(English).AppendRange(nil, of[0], of[1])); got != want {
-			t.Errorf("%d to %d: got %q, want %q", of[0], of[1], got, want)
-		}
+		equal(t, fmt.Sprint(of), string(Of(English).AppendRange(nil, of[0], of[1])), want)
 	}
 }
 
@@ -49,9 +46,7 @@ func TestAppendNumber(t *testing.T) {
 		"hi-IN": {999: "999", 1000: "1,000", 99999: "99,999", 100000: "1,00,000", 10000000: "1,00,00,000"},
 	} {
 		for n, want := range numbers {
-			if got := string(Of(tag).AppendNumber(nil, n)); got != want {
-				t.Errorf("%s: %d: got %q, want %q", tag, n, got, want)
-			}
+			equal(t, fmt.Sprint(tag, n), string(Of(tag).AppendNumber(nil, n)), want)
 		}
 	}
 }
@@ -59,9 +54,7 @@ func TestAppendNumber(t *testing.T) {
 func TestAppendClockIsInUTC(t *testing.T) {
 	at := time.Date(2026, 7, 1, 0, 30, 0, 999, time.FixedZone("east", 9*3600))
 	for tag, want := range map[Tag]string{English: "3:30:00\u00a0PM UTC", "de-DE": "15:30:00 UTC", "fa-IR": "۱۵:۳۰:۰۰ UTC"} {
-		if got := string(Of(tag).AppendClock(nil, at)); got != want {
-			t.Errorf("%s: got %q, want %q", tag, got, want)
-		}
+		equal(t, string(tag), string(Of(tag).AppendClock(nil, at)), want)
 	}
 }
 
@@ -131,9 +124,7 @@ func TestAppendKeepsWhatIsThere(t *testing.T) {
 		} {
 			dst, want = add(dst), want+string(add(nil))
 		}
-		if string(dst) != want {
-			t.Errorf("%s: got %q, want %q", l.Tag(), dst, want)
-		}
+		equal(t, string(l.Tag()), string(dst), want)
 	}
 }
 

@@ -127,9 +127,7 @@ func (n *nodes) client() *http.Client { return &http.Client{Transport: n} }
 // ids returns those of the rooms that a node shows of the zone.
 func (n *nodes) ids(u *url.URL) (ids []string) {
 	var rooms struct{ Result []struct{ ID string } }
-	if err := json.Unmarshal([]byte(n.plain(http.MethodGet, u, "")), &rooms); err != nil {
-		n.Fatal(err)
-	}
+	must.OK(json.Unmarshal([]byte(n.plain(http.MethodGet, u, "")), &rooms))
 	for _, r := range rooms.Result {
 		ids = append(ids, r.ID)
 	}

@@ -75,9 +75,7 @@ func (v *v0) rooms() {
 		want(t, "status", status, cloudflare.WaitingRoomStatus{Status: "queueing", EstimatedQueuedUsers: 90, EstimatedTotalActiveUsers: 200, MaxEstimatedTimeMinutes: 2})
 	}
 	preview := must.Do(v.api.WaitingRoomPagePreview(ctx, zone, "<p>{{waitTime}}"))
-	if !strings.HasPrefix(preview.PreviewURL, "http") {
-		t.Errorf("the preview is at %q", preview.PreviewURL)
-	}
+	want(t, "the preview is at "+preview.PreviewURL, strings.HasPrefix(preview.PreviewURL, "http"), true)
 	want(t, "deleted", v.api.DeleteWaitingRoom(ctx, zone, made.ID), nil)
 	_, err := v.api.WaitingRoom(ctx, zone, made.ID)
 	if _, gone := errors.AsType[*cloudflare.NotFoundError](err); !gone {
@@ -105,9 +103,7 @@ func (v *v0) events() {
 		shows(t, "changed", must.Do(change(ctx, zone, room, got)), fields{"session_duration": 3 + i, "queueing_method": "random"})
 		want(t, "changed", must.Do(v.api.WaitingRoomEvent(ctx, zone, room, made.ID)).SessionDuration, 3+i)
 	}
-	if at := must.Do(v.api.WaitingRoom(ctx, zone, room)).NextEventStartTime; at != nil {
-		t.Errorf("the only event is suspended, and the next is at %v", at)
-	}
+	want(t, "the next event, the only one being suspended", must.Do(v.api.WaitingRoom(ctx, zone, room)).NextEventStartTime, nil)
 	want(t, "deleted", v.api.DeleteWaitingRoomEvent(ctx, zone, room, made.ID), nil)
 	want(t, "deleted", len(must.Do(v.api.ListWaitingRoomEvents(ctx, zone, room))), 0)
 }

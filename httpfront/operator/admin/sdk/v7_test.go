@@ -5,7 +5,6 @@ package sdk
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -57,7 +56,10 @@ func (v *v7) rooms() {
 	t, ctx, zone, all := v.T, v.ctx, cloudflare.F(v.zone), v.api.WaitingRooms
 	made := v.made("tickets")
 	shows(t, "made", made, fields{"queueing_status_code": 200, "session_duration": 7, "path": "/"})
-	got := must.Do(all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone}))
+	get := func() (*rooms.WaitingRoom, error) {
+		return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone})
+	}
+	got := must.Do(get())
 	want(t, "read", got.Name, "tickets")
 	want(t, "read", got.CreatedOn.Equal(made.CreatedOn), true)
 
@@ -69,33 +71,23 @@ func (v *v7) rooms() {
 	next.JsonResponseEnabled, next.QueueingStatusCode, next.QueueAll = cloudflare.F(true), cloudflare.F(rooms.QueryQueueingStatusCode429), cloudflare.F(true)
 	next.CustomPageHTML, next.DefaultTemplateLanguage = cloudflare.F("<p>{{waitTime}}"), cloudflare.F(rooms.QueryDefaultTemplateLanguageDeDe)
 	next.TurnstileMode, next.TurnstileAction = cloudflare.F(rooms.QueryTurnstileModeOff), cloudflare.F(rooms.QueryTurnstileActionLog)
-	get := func() (*rooms.WaitingRoom, error) {
-		return all.Get(ctx, made.ID, rooms.WaitingRoomGetParams{ZoneID: zone})
-	}
-	for i, change := range []func() (*rooms.WaitingRoom, error){
-		func() (*rooms.WaitingRoom, error) {
-			return all.Update(ctx, made.ID, rooms.WaitingRoomUpdateParams{ZoneID: zone, Query: next})
-		},
-		get,
-		func() (*rooms.WaitingRoom, error) {
-			return all.Edit(ctx, made.ID, rooms.WaitingRoomEditParams{ZoneID: zone, Query: v.query("tickets")})
-		},
-		get,
-	} {
-		now, step := must.Do(change()), fmt.Sprint("changed, step ", i)
+	isChanged := func(step string, now *rooms.WaitingRoom) {
+		t.Helper()
 		shows(t, step, now, v.changed())
 		shows(t, step, now, fields{"queue_all": true})
 		want(t, step, now.CookieAttributes.Samesite, rooms.CookieAttributesSamesiteLax)
 	}
+	isChanged("replaced", must.Do(all.Update(ctx, made.ID, rooms.WaitingRoomUpdateParams{ZoneID: zone, Query: next})))
+	isChanged("read after that", must.Do(get()))
+	isChanged("changed", must.Do(all.Edit(ctx, made.ID, rooms.WaitingRoomEditParams{ZoneID: zone, Query: v.query("tickets")})))
+	isChanged("read after that too", must.Do(get()))
 	status := must.Do(all.Statuses.Get(ctx, made.ID, rooms.StatusGetParams{ZoneID: zone}))
 	want(t, "the status is known", status.Status.IsKnown(), true)
 	if v.nodes.api != nil {
 		shows(t, "the status", status, fields{"estimated_queued_users": 90, "max_estimated_time_minutes": 2})
 	}
 	preview := must.Do(all.Page.Preview(ctx, rooms.PagePreviewParams{ZoneID: zone, CustomHTML: cloudflare.F("<p>{{waitTime}}")}))
-	if !strings.HasPrefix(preview.PreviewURL, "http") {
-		t.Errorf("the preview is at %q", preview.PreviewURL)
-	}
+	want(t, "the preview is at "+preview.PreviewURL, strings.HasPrefix(preview.PreviewURL, "http"), true)
 	want(t, "deleted", must.Do(all.Delete(ctx, made.ID, rooms.WaitingRoomDeleteParams{ZoneID: zone})).ID, made.ID)
 	_, err := get()
 	if gone, ok := errors.AsType[*cloudflare.Error](err); !ok || gone.StatusCode != 404 {
