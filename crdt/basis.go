@@ -22,14 +22,13 @@ type grounds struct {
 
 // AddSite adds what CountSite returns to c, and returns what that rests on.
 func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret Retention) Basis {
-	k := ret.keeps(room)
 	oldest := none
 	for i, w := range r.order {
 		if w.site == site && w.rooms[room] != nil {
-			oldest = oldest.least(w.addTo(c, room, now, ret, w.over(k, now), r.handedOn(i, room)))
+			oldest = oldest.least(w.addTo(c, room, now, ret, w.over(room, now, ret), r.handedOn(i, room)))
 		}
 	}
-	b := Basis{from: Nanos(now), grounds: r.grounds(site, room, now, k)}
+	b := Basis{from: Nanos(now), grounds: r.grounds(site, room, now, ret)}
 	if until := ret.until(oldest); !until.IsZero() {
 		b.until = Nanos(until)
 	}
@@ -41,7 +40,7 @@ func (r *Rows) AddSite(c *Counts, site string, room RoomID, now time.Time, ret R
 func (r *Rows) Same(b Basis, site string, room RoomID, now time.Time, ret Retention) bool {
 	at := Nanos(now)
 	return b.from != 0 && at >= b.from && (b.until == 0 || at <= b.until) &&
-		b.grounds == r.grounds(site, room, now, ret.keeps(room))
+		b.grounds == r.grounds(site, room, now, ret)
 }
 
 // Nanos returns a time in Unix ns. What is farther away than these reach, as what a peer says may
@@ -57,7 +56,7 @@ func Nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-func (r *Rows) grounds(site string, room RoomID, now time.Time, k keeps) grounds {
+func (r *Rows) grounds(site string, room RoomID, now time.Time, ret Retention) grounds {
 	g := grounds{rows: r.shape}
 	for i, w := range r.order {
 		if w.site != site && !r.supersedes(i) { // which tells whether an earlier start counts
@@ -66,7 +65,7 @@ func (r *Rows) grounds(site string, room RoomID, now time.Time, k keeps) grounds
 		g.cells += w.forgotten
 		if rc := w.rooms[room]; rc != nil {
 			g.cells += rc.changes
-			g.faded = (g.faded ^ uint64(w.over(k, now))) * 0x100000001b3
+			g.faded = (g.faded ^ uint64(w.over(room, now, ret))) * 0x100000001b3
 		}
 	}
 	return g

@@ -7,7 +7,7 @@ func (r *Rows) Count(owner Incarnation, room RoomID, now time.Time, ret Retentio
 	var c Counts
 	if i, ok := r.find(owner); ok {
 		w := r.order[i]
-		w.addTo(&c, room, now, ret, w.over(ret.keeps(room), now), r.handedOn(i, room))
+		w.addTo(&c, room, now, ret, w.over(room, now, ret), r.handedOn(i, room))
 	}
 	return c
 }
@@ -20,7 +20,7 @@ func (r *Rows) AddRights(c *Counts, owner Incarnation, room RoomID, from int64, 
 		return
 	}
 	w := r.order[i]
-	on, over := r.handedOn(i, room), w.over(ret.keeps(room), now)
+	on, over := r.handedOn(i, room), w.over(room, now, ret)
 	from = max(from, ret.first(now).history)
 	rc := w.rooms[room]
 	if rc == nil {

@@ -114,8 +114,12 @@ func (r *Rows) SetDead(owner Incarnation, dead bool) {
 	}
 }
 
-// over returns which counts of a row have outlived their owner.
-func (w *row) over(k keeps, now time.Time) fadedKinds {
+// over returns which counts that a row has of a room have outlived their owner.
+func (w *row) over(room RoomID, now time.Time, ret Retention) fadedKinds {
+	if !w.dead && now.Sub(time.UnixMilli(w.changed)) <= minFade {
+		return 0 // nearly always, and of whichever room
+	}
+	k := ret.keeps(room)
 	if w.dead {
 		k = k.ofDead()
 	}
