@@ -70,15 +70,14 @@ func (e *Conn) look() {
 	}
 }
 
-// lookAgain looks at all connections again and again, until it is told that nothing more is served.
+// lookAgain looks at all connections again and again while there are some, until it is told that nothing more is served.
 func (l *Listener) lookAgain(done <-chan struct{}) {
-	ticker := time.Tick(lookEvery)
 	var conns []*Conn
 	for {
 		select {
 		case <-done:
 			return
-		case <-ticker:
+		case <-l.looks.C:
 		}
 		conns = conns[:0]
 		l.mu.Lock()
@@ -90,6 +89,9 @@ func (l *Listener) lookAgain(done <-chan struct{}) {
 		l.mu.Unlock()
 		for _, e := range conns {
 			e.look()
+		}
+		if len(conns) > 0 {
+			l.looks.Reset(lookEvery)
 		}
 		clear(conns)
 	}

@@ -58,6 +58,7 @@ type Listener struct {
 
 	warnings warnings
 	polite   chan struct{} // one element for each connection that is told why it is refused
+	looks    *time.Timer   // when connections are looked at again, while there are some
 
 	open sync.WaitGroup // one for each connection that its user has not closed, and for each that is being prepared
 
@@ -83,6 +84,7 @@ func New(ln net.Listener, cfg Config, each func(*Conn)) *Listener {
 		Listener: Patient(ln, cfg.Log), cfg: cfg, each: each,
 		closed:    make(chan struct{}),
 		polite:    make(chan struct{}, cfg.Limits.Refused()),
+		looks:     time.NewTimer(lookEvery),
 		conns:     map[*Conn]struct{}{},
 		addresses: addressCounts{},
 	}
@@ -243,7 +245,9 @@ func (l *Listener) handOut(e *Conn) {
 	full := l.settled >= l.cfg.Limits.Conns
 	if !full {
 		e.settled = true
-		l.settled++
+		if l.settled++; l.settled == 1 {
+			l.looks.Reset(lookEvery)
+		}
 	}
 	l.mu.Unlock()
 	if full {
