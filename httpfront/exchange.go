@@ -110,7 +110,7 @@ func (f *Front) respond(w *answer, r *request) {
 		x.close(true)
 		return
 	}
-	if hasNoBody(w.code) || r.Method == http.MethodHead {
+	if hasNoBody(w.code) || r.Method == http.MethodHead || !w.framed {
 		// A body that may not be there some send all the same, if it is told of, and to HEAD also if not (both gunicorn, for
 		// Django). What comes of it when this connection is used again would be the answer to the next request.
 		if x.owner == nil && (r.Method == http.MethodHead || x.head.Length != http1.LengthOpen) {

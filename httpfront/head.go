@@ -85,21 +85,14 @@ func (r *request) mayTell(name []byte) bool {
 	return r.via.Trusted && slices.ContainsFunc(r.told, func(told string) bool { return http1.EqualFold(name, told) })
 }
 
-// isNamed reports whether a field has a name, in any case, and with underscores for
+// isNamed reports whether a field has a name, in any case, and with whatever is neither a letter nor a digit for
 // dashes, which many origins cannot tell apart.
 func isNamed(field []byte, name string) bool {
 	if len(field) != len(name) || name == "" {
 		return false
 	}
 	for i, c := range field {
-		if c == '_' {
-			c = '-'
-		}
-		d := name[i]
-		if d == '_' {
-			d = '-'
-		}
-		if http1.LowerByte(c) != http1.LowerByte(d) {
+		if d := name[i]; http1.LowerByte(c) != http1.LowerByte(d) && (http1.IsAlnum(c) || http1.IsAlnum(d)) {
 			return false
 		}
 	}

@@ -32,7 +32,8 @@ func TestOnlyPreflightsPassARoom(t *testing.T) {
 	} {
 		got := f.raw("OPTIONS /room HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + c.fields + "\r\n" + c.body)
 		if c.passes {
-			has(t, what, got, "\r\n\r\nOPTIONS /room ")
+			has(t, what, got, "HTTP/1.1 200 OK\r\n", "\r\nContent-Length: 0\r\n")
+			lacks(t, what, got, stateField+": ", "OPTIONS /room")
 		} else {
 			has(t, what, got, stateField+": waiting")
 		}
@@ -47,6 +48,7 @@ func TestOnlyPreflightsPassARoom(t *testing.T) {
 		passes := f.front.Judge(asks("OPTIONS", "/room", fields...)).Outcome == Admitted
 		equal(t, what+" passes, as a proxy that asks is told", passes, c.passes)
 	}
+	has(t, "where no room is", f.raw("OPTIONS /free HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+origin+method+"\r\n"), "\r\n\r\nOPTIONS /free ")
 	// Of no path, and so of no room.
 	lacks(t, "*", f.raw("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n"+origin+method+"\r\n"), stateField+": waiting")
 }

@@ -25,6 +25,7 @@ type admitted struct {
 	judged   time.Time // when the room has decided
 	pass     node.Pass // as the visitor has it from now on
 	cookie   []byte    // value of a Set-Cookie field; nil for none
+	bare     bool      // a preflight, which has passed a room: it gets no body, which may be the page that the room is for
 
 	tried upstream.Tried
 }
@@ -147,6 +148,7 @@ func (f *Front) pass(w *answer, a *admitted) {
 		x.active.stop() // before the upload ends, which would have the pass judged
 	}
 	f.countAnswered(a.req, h)
+	a.bare = a.req.Preflight && f.cfg.Rooms.Route(a.req.Host, a.req.Path.Route) != nil
 	w.take(h, a)
 	a.req.tellLimits(&w.head)
 	x.conn.Reader().Discard(h.Size)
@@ -255,8 +257,8 @@ func passesOn(h *http1.Response, name []byte) bool {
 func (w *answer) take(h *http1.Response, a *admitted) {
 	w.reset()
 	w.code, w.reason = h.Code, append(w.reason, h.Reason...)
-	w.framed = true
-	personal, cc, sized := a.cookie != nil, cachePrivate, h.Code == http.StatusNoContent || h.Code < 200
+	w.framed = !a.bare
+	personal, cc, sized := a.cookie != nil, cachePrivate, a.bare || h.Code == http.StatusNoContent || h.Code < 200
 	for i := range h.Fields {
 		f := &h.Fields[i]
 		if personal && isCaching(f.Name) {

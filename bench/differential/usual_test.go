@@ -46,6 +46,8 @@ type difference struct{ site, request, what, reason string }
 var differences = []difference{
 	{request: "TRACE", reason: "it is refused: it would show what proxies add"},
 	{request: "h2c", reason: "of upgrades, WebSockets alone pass"},
+	{request: "a preflight", what: "fields", reason: "what has passed a room without being asked about brings no page along"},
+	{request: "a preflight", what: "body", reason: "what has passed a room without being asked about brings no page along"},
 	{request: "a field of the connection", what: "seen fields", reason: "what Connection names is meant for the next server only"},
 	{request: "an absolute address", what: "seen target", reason: "it becomes one in the form in which servers are asked"},
 	{request: "odd fields", what: "seen fields", reason: "gunicorn and PHP keep blanks at the end of a value, which are none of it"},

@@ -52,19 +52,19 @@ func NewSet(names ...string) *Set {
 	return s
 }
 
-// Has reports whether a field has a name of s, in any case. Underscores count as dashes, because
-// many sites cannot tell them apart.
+// Has reports whether a field has a name of s, in any case. Whatever is neither a letter nor a digit counts as a dash, because
+// many sites cannot tell them apart: CGI has underscores for dashes, PHP for dots as well, and Apache for all of them.
 func Has[T []byte | string](s *Set, name T) bool {
 	var buf [lengthMax]byte
 	n := buf[:min(len(name), len(buf))]
 	for i := range n {
 		switch c := name[i]; {
-		case c == '_':
-			n[i] = '-'
 		case 'A' <= c && c <= 'Z':
 			n[i] = c + 'a' - 'A'
-		default:
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
 			n[i] = c
+		default:
+			n[i] = '-'
 		}
 	}
 	for _, begin := range s.begins {

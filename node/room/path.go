@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"strings"
+	"unicode"
 )
 
 // Path is the path of a request in each of the readings in which servers may take it.
@@ -27,13 +28,14 @@ type Path struct {
 var (
 	errBackslash = errors.New(`the path has a backslash, as such or as %5C; browsers send a slash`)
 	errDots      = errors.New(`the path has "." or ".." as a segment, as such, encoded or before ";"; browsers resolve them before they ask`)
-	errNUL       = errors.New("the path has a NUL, as such or as %00")
+	errControl   = errors.New("the path has a control character, as such or encoded, as %00 or %0A")
 )
 
 // ReadPath reads the path of a request, without its query. What some servers take for
 // one path and some for another has an error that says so: dot segments in any
 // spelling, since some resolve them before they look at the path and some after;
-// backslashes, which are slashes to some; and NUL, where some end.
+// backslashes, which are slashes to some; and control characters: some end at a NUL, and patterns of many that end in "$"
+// know "/a\n" as "/a".
 func ReadPath(raw []byte) (Path, error) {
 	if isPlain(raw) {
 		s := string(raw)
@@ -59,10 +61,14 @@ func isPlain(path []byte) bool {
 	}
 	for i, c := range path {
 		switch c {
-		case '%', ';', '\\', 0:
+		case '%', ';', '\\':
 			return false
 		case '/', '.':
 			if i > 0 && path[i-1] == '/' {
+				return false
+			}
+		default:
+			if c < ' ' || c >= 0x7f {
 				return false
 			}
 		}
@@ -99,8 +105,8 @@ func checkSegments(decoded []byte) error {
 	if bytes.IndexByte(decoded, '\\') >= 0 {
 		return errBackslash
 	}
-	if bytes.IndexByte(decoded, 0) >= 0 {
-		return errNUL
+	if bytes.ContainsFunc(decoded, unicode.IsControl) {
+		return errControl
 	}
 	for seg := range bytes.SplitSeq(decoded, []byte("/")) {
 		if name := withoutParameters(seg); string(name) == "." || string(name) == ".." {

@@ -53,8 +53,12 @@ func TestPathsWithTwoReadings(t *testing.T) {
 		`/static/..%5cbuy`:       errBackslash,
 		`/\tickets`:              errBackslash,
 		"/a%5Cb":                 errBackslash,
-		"/tickets%00":            errNUL,
-		"/tickets\x00":           errNUL,
+		"/tickets%00":            errControl,
+		"/tickets\x00":           errControl,
+		"/tickets%0a":            errControl,
+		"/tickets\n":             errControl,
+		"/%7ftickets":            errControl,
+		"/tickets%c2%85":         errControl,
 	} {
 		if got, err := ReadPath([]byte(raw)); err != want {
 			t.Errorf("%q: got %+q, %v, want %v", raw, got, err, want)
