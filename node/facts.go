@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -41,7 +42,7 @@ import (
 //	closed/<room>/<node>  what it has dealt with nodes that are gone; see closings.go
 //	forgot/<node>         how far it is with forgetting these
 //	word/<room>/<dead>/<node>  what a node has dealt with a lost one
-//	recovered/<room>/<dead>    who has its rights, and what it had minted
+//	recovered/<room>/<dead>    who has its rights, what it had minted, and in which turn it was recovered first
 
 const (
 	factLimits  = "limits"
@@ -131,11 +132,30 @@ func noteFact[V any](m *map[crdt.NodeID]V, of crdt.NodeID, is V) {
 	(*m)[of] = is
 }
 
-// recovered says who has the rights of a lost node, and what that had minted as far
-// as it was known then: that is what counts from then on.
+// recovered says who has the rights of a lost node, what that had minted as far
+// as it was known then, which is what counts from then on, and in which turn it was recovered first.
 type recovered struct {
 	by     crdt.NodeID
 	minted ticket.Amount
+	turn   int64
+}
+
+func (x recovered) encode() []byte {
+	return append(binary.AppendVarint(slices.Clone(x.by[:]), x.turn), encodeAmount(x.minted)...)
+}
+
+func decodeRecovered(value []byte) (x recovered, err error) {
+	if len(value) < len(x.by) {
+		return x, fmt.Errorf("%w: who has recovered a node", errMalformed)
+	}
+	x.by, _ = nodeIn(value[:len(x.by)])
+	turn, n := binary.Varint(value[len(x.by):])
+	if n <= 0 || turn < 0 {
+		return x, fmt.Errorf("%w: turn", errMalformed)
+	}
+	x.turn = turn
+	x.minted, err = decodeAmount(value[len(x.by)+n:])
+	return x, err
 }
 
 // mintedBy returns what a node has minted, and those whose rights it has for good, as far as it counts. Of one that has left, its
@@ -222,7 +242,7 @@ func (r *roomFacts) takeFinals() {
 		f := r.finals[id]
 		for _, x := range f.Recovered {
 			if _, known := r.again[x.Dead]; !known {
-				noteFact(&r.again, x.Dead, recovered{id, x.Minted})
+				noteFact(&r.again, x.Dead, recovered{id, x.Minted, x.Turn})
 			}
 		}
 		r.count(id, f.Counted())

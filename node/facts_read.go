@@ -221,12 +221,8 @@ func (f *facts) takeOf(r *roomFacts, kind string, id crdt.RoomID, node crdt.Node
 		r.knew.keep(node, told, err == nil && value != nil)
 	case factRecovered:
 		packed.Delete(&r.took, node)
-		if len(value) < len(node) {
-			return
-		}
-		by, _ := nodeIn(value[:len(node)])
-		if a, err := decodeAmount(value[len(node):]); err == nil {
-			noteFact(&r.took, node, recovered{by, a})
+		if x, err := decodeRecovered(value); err == nil {
+			noteFact(&r.took, node, x)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func writeAny(t *testing.T, rng *rand.Rand, r *replica.Replica, now time.Time) {
 		}
 		key, value = roomNodeKey(factFinal, id, a), ticket.AppendFinal(nil, final)
 	case 11:
-		key, value = roomNodeKey(factRecovered, id, a), append(b[:], encodeAmount(amount())...)
+		key, value = roomNodeKey(factRecovered, id, a), recovered{b, amount(), int64(rng.IntN(3))}.encode()
 	case 12:
 		key, value = wordKey(id, a, b), ticket.AppendWord(nil, ticket.Word{Node: b, Dead: a, Heir: node(), Round: 1})
 	case 13:

@@ -221,7 +221,7 @@ func (r *Room) recover(now time.Time) {
 	}
 	for _, x := range done {
 		if f.again[x.Dead].by != c.self.Node {
-			c.setFact(roomNodeKey(factRecovered, r.id, x.Dead), append(slices.Clone(c.self.Node[:]), encodeAmount(x.Minted)...), now)
+			c.setFact(roomNodeKey(factRecovered, r.id, x.Dead), recovered{c.self.Node, x.Minted, x.Turn}.encode(), now)
 		}
 	}
 }
@@ -321,7 +321,10 @@ func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) bool {
 func (c *Core) estate(f *roomFacts, dead []crdt.NodeID) ticket.Estate {
 	in := ticket.Estate{
 		Dead: dead, Words: f.words, Needed: c.facts.speakers(f),
-		Recovered: slices.SortedFunc(maps.Keys(f.again), compareNodes),
+		Recovered: make(map[crdt.NodeID]int64, len(f.again)),
+	}
+	for id, x := range f.again {
+		in.Recovered[id] = x.turn
 	}
 	for _, id := range dead {
 		in.Minted = append(in.Minted, f.mintedBy(id))

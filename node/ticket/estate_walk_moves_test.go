@@ -208,7 +208,7 @@ func (w *estateWalk) recover(heir crdt.NodeID) {
 		default:
 			w.note(eventRecovers, heir, x.Dead, x.Minted.Places)
 		}
-		w.facts.recovered[x.Dead] = recoveredFact{heir, x.Minted}
+		w.facts.recovered[x.Dead] = recoveredFact{heir, x.Minted, x.Turn}
 	}
 }
 

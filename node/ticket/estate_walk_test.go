@@ -79,6 +79,9 @@ func TestEstateWalksThatFoundFaults(t *testing.T) {
 		// The word by which the first were recovered counts, and no later paper: else a gift is lost.
 		{"who has left gives no word", 5749, walkOptions{}, walkOptions{LeaversSpeak: true}},
 		{"the word of the first recovery counts", 5749, walkOptions{}, walkOptions{}},
+		// Two that left are recovered, one after the other, and then whoever recovered the first: the last ledger of the second
+		// counts, as it did then, and not that of the first. Else what it had given, and the heir of the first had received, is lost.
+		{"the last ledger of the second recovery counts", 1634, walkOptions{Forget: true, Restarts: true}, walkOptions{}},
 		// What a node had given to one that left, to another, is recovered with the giver and comes late, when the account of
 		// that other with the giver is folded: it is held twice.
 		{"who is recovered is refused until it is named no more", 826, walkOptions{Forget: true}, walkOptions{}},

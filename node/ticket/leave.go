@@ -252,7 +252,7 @@ func (r *Rights) bookTakeover(h Handover, now time.Time) {
 	}
 	for _, x := range f.Recovered {
 		if _, known := next.recovered[x.Dead]; !known {
-			set(&next.own().recovered, x.Dead, recovery{minted: x.Minted})
+			set(&next.own().recovered, x.Dead, recovery{minted: x.Minted, turn: x.Turn})
 			r.mark(keyOf(keyRecovered, x.Dead))
 		}
 	}

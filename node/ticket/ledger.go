@@ -45,8 +45,11 @@ type leaving struct {
 }
 
 // recovery is what was found of a dead node's rights, those of others who were
-// recovered with it included, and what it had minted.
-type recovery struct{ rights, minted Amount }
+// recovered with it included, what it had minted, and when that was; see Recovery.
+type recovery struct {
+	rights, minted Amount
+	turn           int64
+}
 
 // fence says who recovers the rights of a dead node, as this node has had it since
 // after a round, the last in which it was somebody else, until round.
@@ -179,7 +182,9 @@ func (l *ledger) value(key string) []byte {
 	case keyTaken:
 		return valueIn(l.taken, ids[0], appendTaken)
 	case keyRecovered:
-		return valueIn(l.recovered, ids[0], func(x recovery) []byte { return appendAmount(appendAmount(nil, x.rights), x.minted) })
+		return valueIn(l.recovered, ids[0], func(x recovery) []byte {
+			return binary.AppendVarint(appendAmount(appendAmount(nil, x.rights), x.minted), x.turn)
+		})
 	default: // keyInherited
 		return valueIn(l.inherited[ids[0]], ids[1], func(x Receipt) []byte {
 			return appendCode(appendAmount(appendAmount(nil, x.Base), x.Rcv), x.Code)
@@ -256,7 +261,7 @@ func (l *ledger) applyTo(kind string, ids []crdt.NodeID, in *cursor) {
 	case keyClosed:
 		set(&l.own().closed, id, in.closing())
 	case keyRecovered:
-		set(&l.own().recovered, id, recovery{rights: in.amount(), minted: in.amount()})
+		set(&l.own().recovered, id, recovery{in.amount(), in.amount(), in.number()})
 	case keyInherited:
 		l.inherit(id, Receipt{From: ids[1], Base: in.amount(), Rcv: in.amount(), Code: in.code()})
 	}

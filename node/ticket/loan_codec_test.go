@@ -42,7 +42,7 @@ func someFinal() Final {
 			{Leaver: crdt.NodeID{6}, Minting: Minting{true, Amount{8, -9}}, Accounts: []Receipt{{From: crdt.NodeID{7}, Base: Amount{1, 2}, Rcv: Amount{3, 4}, Code: 7}}},
 			{Leaver: crdt.NodeID{8}},
 		},
-		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}}},
+		Recovered: []Recovery{{crdt.NodeID{9}, Amount{-3, 1 << 30}, 2}},
 		Closings:  someClosings(),
 	}
 }

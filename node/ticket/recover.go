@@ -1,6 +1,7 @@
 package ticket
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -50,8 +51,8 @@ type Estate struct {
 	Words  []Word
 	Finals []Final
 
-	// Recovered is every node whose rights were recovered before.
-	Recovered []crdt.NodeID
+	// Recovered is every node whose rights were recovered before, and in which turn.
+	Recovered map[crdt.NodeID]int64
 
 	// Closings is what the dead have dealt with nodes that have left before, as they have told.
 	Closings map[crdt.NodeID]Closings
@@ -158,8 +159,9 @@ func (r *Rights) Recover(in Estate, now time.Time) error {
 	}
 	sum := in.sum(r.cfg.LeaveOut&FinalLedgers == 0)
 	next := &r.book.next
+	turn := in.nextTurn()
 	for i, id := range in.Dead {
-		x := recovery{minted: in.Minted[i]}
+		x := recovery{minted: in.Minted[i], turn: cmp.Or(in.Recovered[id], turn)}
 		if i == 0 {
 			x.rights = sum
 		}
@@ -190,6 +192,14 @@ func (in Estate) without(done map[crdt.NodeID]recovery) Estate {
 		}
 	}
 	return out
+}
+
+// nextTurn returns the number of a recovery that comes after those before.
+func (in Estate) nextTurn() (turn int64) {
+	for _, n := range in.Recovered {
+		turn = max(turn, n)
+	}
+	return turn + 1
 }
 
 // agreed fails unless every node that is needed has given its word on every dead
@@ -261,17 +271,14 @@ func (in Estate) sum(finals bool) (sum Amount) {
 type papers struct {
 	nodes     []crdt.NodeID // all but the dead, each once
 	living    map[crdt.NodeID]bool
-	recovered map[crdt.NodeID]bool
+	recovered map[crdt.NodeID]int64
 	words     map[wordOn]Word
 	finals    map[crdt.NodeID]Final
 	closings  map[crdt.NodeID]Closings
 }
 
 func (in Estate) dealings(finals bool) papers {
-	b := papers{living: map[crdt.NodeID]bool{}, recovered: map[crdt.NodeID]bool{}, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}, closings: in.Closings}
-	for _, id := range in.Recovered {
-		b.recovered[id] = true
-	}
+	b := papers{living: map[crdt.NodeID]bool{}, recovered: in.Recovered, words: map[wordOn]Word{}, finals: map[crdt.NodeID]Final{}, closings: in.Closings}
 	for _, id := range in.Needed {
 		b.living[id] = true
 		b.nodes = append(b.nodes, id)
@@ -297,7 +304,7 @@ func (in Estate) dealings(finals bool) papers {
 // between returns what a dead node has of its dealings with another one. With a node whose rights
 // were recovered earlier, that is what was reckoned with then: the word that the dead one gave on
 // it, or that it gave on the dead one, if that was recovered first and its heir is lost as well; or
-// the last ledger of the dead one, if it had left before. Who has left gives no words, so there is
+// the last ledger of the dead one, if it had left before, and was not recovered first. Who has left gives no words, so there is
 // one of the two at most. A gift of the other that was on its way went back
 // to the giver with that, and one that the other's heir had taken stayed there, also if the other
 // had left and its last ledger has it otherwise.
@@ -314,12 +321,12 @@ func (b papers) between(dead, with crdt.NodeID) Amount {
 	}
 	o, answered := b.words[wordOn{with, dead}]
 	f, left := b.finals[dead]
-	switch {
-	case b.recovered[with] && spoke:
+	switch was := b.before(with); {
+	case was && spoke:
 		return w.received(own).Sub(w.Gave)
-	case b.recovered[with] && b.recovered[dead] && answered:
+	case was && b.before(dead) && answered:
 		return o.Gave.Sub(o.received(own))
-	case b.recovered[with] && left:
+	case was && left && !b.first(dead, with):
 		return f.received(with, own).Sub(f.gave(with))
 	}
 	if g, gone := b.finals[with]; gone && !b.living[with] {
@@ -335,13 +342,25 @@ func (b papers) between(dead, with crdt.NodeID) Amount {
 	return o.Gave.Sub(o.received(own))
 }
 
+// before reports whether a node was recovered before.
+func (b papers) before(id crdt.NodeID) bool {
+	_, was := b.recovered[id]
+	return was
+}
+
+// first reports whether a dead node was recovered before another one was: what the other one said of the two was reckoned with then, and
+// nothing else ever is.
+func (b papers) first(dead, with crdt.NodeID) bool {
+	return b.before(dead) && b.recovered[dead] < b.recovered[with]
+}
+
 // forOthers returns what a dead node has of its dealings with another one beyond what it says itself of them.
 func (b papers) forOthers(dead, with crdt.NodeID) (none Amount) {
 	own := b.closings[dead]
 	w, spoke := b.words[wordOn{dead, with}]
 	f, left := b.finals[dead]
 	switch {
-	case !b.recovered[with]:
+	case !b.before(with), b.first(dead, with):
 		return none.Sub(b.finals[with].receivedForOthers(dead, own))
 	case own.told(with, true):
 	case spoke:
@@ -384,17 +403,18 @@ func (r *Rights) lock(id crdt.NodeID, now time.Time) {
 
 // Recovery says that a dead node's rights were recovered, and what it had minted
 // as far as that was known then. From then on this is what it has minted: if it
-// was more, that is lost or was minted anew.
+// was more, that is lost or was minted once more. Recoveries are numbered in turn, and a node keeps the number of its first.
 type Recovery struct {
 	Dead   crdt.NodeID
 	Minted Amount
+	Turn   int64
 }
 
 // Recovered returns the nodes whose rights are among this one's, in order.
 func (r *Rights) Recovered() []Recovery {
 	var out []Recovery
 	for id, x := range r.book.disk.recovered {
-		out = append(out, Recovery{id, x.minted})
+		out = append(out, Recovery{id, x.minted, x.turn})
 	}
 	slices.SortFunc(out, func(a, b Recovery) int { return a.Dead.Compare(b.Dead) })
 	return out

@@ -418,12 +418,12 @@ func TestRecoveredRightsAreLockedForLongSessions(t *testing.T) {
 func TestAGiftIsRecoveredOnce(t *testing.T) {
 	dead, leaver := crdt.NodeID{70}, crdt.NodeID{71}
 	for _, c := range []struct {
-		recovered []crdt.NodeID
+		recovered map[crdt.NodeID]int64
 		left      bool // the dead node had
 		want      int64
 	}{
-		{[]crdt.NodeID{leaver}, false, 10 + 3 + 1 - 2},
-		{[]crdt.NodeID{leaver}, true, 10 + 3 + 1 - 2},
+		{map[crdt.NodeID]int64{leaver: 1}, false, 10 + 3 + 1 - 2},
+		{map[crdt.NodeID]int64{leaver: 1}, true, 10 + 3 + 1 - 2},
 		{nil, false, 10 + 3 + 5},
 		{nil, true, 10 + 3 + 5},
 	} {
@@ -462,7 +462,7 @@ func TestAGiftOfTheFirstRecovery(t *testing.T) {
 	}
 	d.write(at(91))
 	e := Estate{
-		Dead: dead, Minted: []Amount{{20, 20}, {}, {}}, Needed: []crdt.NodeID{self.Node}, Recovered: []crdt.NodeID{leaver, heir, giver},
+		Dead: dead, Minted: []Amount{{20, 20}, {}, {}}, Needed: []crdt.NodeID{self.Node}, Recovered: map[crdt.NodeID]int64{leaver: 1, heir: 1, giver: 2},
 		Words: []Word{
 			{Node: self.Node, Dead: leaver, Heir: self.Node, Round: 5},
 			{Node: self.Node, Dead: first, Heir: self.Node, Round: 5},

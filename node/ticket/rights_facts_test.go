@@ -24,11 +24,12 @@ type facts struct {
 	forgotten int64            // as much as round is less for those that were forgotten
 }
 
-// recoveredFact says who has recovered a node's rights, and what it had minted as
-// far as that was known: that is what counts from then on.
+// recoveredFact says who has recovered a node's rights, what it had minted as
+// far as that was known, which is what counts from then on, and in which turn that was.
 type recoveredFact struct {
 	by     crdt.NodeID
 	minted Amount
+	turn   int64
 }
 
 type limitFact struct {
@@ -243,8 +244,9 @@ func (f *facts) estate(self crdt.NodeID) (e Estate) {
 	for _, w := range f.words {
 		e.Words = append(e.Words, w.Word)
 	}
-	for id := range f.recovered {
-		e.Recovered = append(e.Recovered, id)
+	e.Recovered = map[crdt.NodeID]int64{}
+	for id, x := range f.recovered {
+		e.Recovered[id] = x.turn
 	}
 	for _, x := range f.left {
 		e.Finals = append(e.Finals, x)

@@ -169,7 +169,7 @@ func (w *world) useFacts(m *machine, now time.Time) {
 	for _, x := range r.Recovered() {
 		if f.recovered[x.Dead].by != self {
 			f = f.clone()
-			f.recovered[x.Dead] = recoveredFact{self, x.Minted}
+			f.recovered[x.Dead] = recoveredFact{self, x.Minted, x.Turn}
 			m.facts = f
 			w.truth.settled(x)
 		}

@@ -163,7 +163,7 @@ var scenarios = []struct {
 		// Nobody had heard that the dead one had followed a limit of 200: sessions on
 		// what it minted last go on as long as the lock.
 		d, dead := newDesk1(t, out), crdt.NodeID{77}
-		d.TakeOver(handover(Final{Minting: Minting{true, Amount{}}, MintAfter: at(100), Recovered: []Recovery{{dead, Amount{100, 100}}}}, Amount{100, 100}), at(1))
+		d.TakeOver(handover(Final{Minting: Minting{true, Amount{}}, MintAfter: at(100), Recovered: []Recovery{{dead, Amount{100, 100}, 1}}}, Amount{100, 100}), at(1))
 		d.write(at(1))
 		heard := maps.All(map[crdt.NodeID]Amount{dead: {100, 100}})
 		d.SetLimits(Amount{200, 200}, d.OthersMinted(heard), self.Node, at(99))

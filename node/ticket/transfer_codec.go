@@ -12,7 +12,7 @@ import (
 const transferVersion = 5
 
 // finalVersion is that of what AppendFinal writes.
-const finalVersion = 6
+const finalVersion = 7
 
 // minAccount is the least that one account or receipt takes: an id, the
 // numbers of two amounts, and a code.
@@ -217,6 +217,7 @@ func AppendFinal(dst []byte, f Final) []byte {
 	for _, x := range f.Recovered {
 		w.keep(w.enc.EncodeBytes(x.Dead[:]))
 		w.signed(x.Minted)
+		w.number(uint64(max(0, x.Turn)))
 	}
 	w.closings(f.Closings)
 	return w.buf.Bytes()
@@ -261,10 +262,10 @@ func (r *reader) final() (f Final) {
 		}
 		f.Inherited = append(f.Inherited, in)
 	}
-	for range r.items(2 + 16 + 2) {
+	for range r.items(2 + 16 + 3) {
 		var x Recovery
 		r.id(x.Dead[:])
-		x.Minted = r.signed()
+		x.Minted, x.Turn = r.signed(), int64(r.number(maxCounted))
 		f.Recovered = append(f.Recovered, x)
 	}
 	f.Closings = r.closings()
