@@ -101,7 +101,8 @@ type Core struct {
 	hot         hotCounters
 	sites       siteIDs
 	lastAsk     *leaders  // of the room that was the last to have others than before
-	claims      time.Time // when the site was last told of this node's counters
+	claims      time.Time // when the site was last told of this node's counters; zero: it is to hear of all at once
+	claimed     time.Time // when it was last told of all
 	ticked      time.Time
 
 	inquiries inquiries

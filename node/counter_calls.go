@@ -112,8 +112,11 @@ func (c *Core) tickCounters(now time.Time) []Message {
 		r.busy = len(out) > before
 	}
 	if now.Sub(c.claims) >= claimInterval && slices.ContainsFunc(c.order, (*Room).leads) {
-		c.claims = now
-		out = append(out, c.sendClaims()...)
+		all := c.claims.IsZero() || now.Sub(c.claimed) >= stillInterval || now.Before(c.claimed)
+		if c.claims = now; all {
+			c.claimed = now
+		}
+		out = append(out, c.sendClaims(all)...)
 	}
 	return out
 }

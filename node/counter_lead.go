@@ -26,7 +26,7 @@ const nearNews = time.Second
 // and to answer.
 const leadSettles = 500 * time.Millisecond
 
-// claimInterval is how often a counter says that it is the one.
+// claimInterval is how often a counter says that it is the one; in a room in which all is still, every stillInterval.
 const claimInterval = time.Second
 
 // siteIDs names sites by ids of their own, so that one of them can be chosen
@@ -290,11 +290,11 @@ func (r *Room) leads() bool {
 	return k != nil && k.speaks()
 }
 
-// sendClaims tells the site which counters this node is.
-func (c *Core) sendClaims() []Message {
+// sendClaims tells the site which counters this node is, of all rooms or of those in which something happens.
+func (c *Core) sendClaims(all bool) []Message {
 	var claims []ticket.RoomClaim
 	for _, r := range c.order {
-		if k := r.counters.Load(); k != nil && k.speaks() {
+		if k := r.counters.Load(); k != nil && k.speaks() && (all || !r.still) {
 			is := k.loop.lead.Claim()
 			claim := ticket.RoomClaim{Room: r.id, Since: is.Since}
 			if next := k.loop.handed; next != nil {

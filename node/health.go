@@ -105,7 +105,7 @@ func (c *Core) stopIssuing(now time.Time) (out []Message) {
 			out = append(out, k.sendLoans(now)...)
 		}
 	}
-	return append(out, c.sendClaims()...)
+	return append(out, c.sendClaims(true)...)
 }
 
 // mayLead reports whether this node may be the counter of rooms whose limit is
