@@ -284,7 +284,11 @@ func (c *Core) Edit(edit func(*catalog.Catalog) ([]catalog.Write, error), now ti
 // followCatalog has rooms be what the catalog says, if that has changed.
 func (c *Core) followCatalog(now time.Time) {
 	k := c.catalog
-	if k == nil || !c.open.Load() || k.begun && k.mark == c.facts.catalog {
+	if k == nil || !c.open.Load() {
+		return
+	}
+	if k.begun && k.mark == c.facts.catalog {
+		k.at = max(k.at, c.facts.at) // what has come since is not of the catalog, and is not to be looked at with the next change
 		return
 	}
 	at := c.replica.MapChanges()
