@@ -268,9 +268,9 @@ func (c *Core) takeWant(from replica.Peer, payload []byte, now time.Time) ([]Mes
 func (r *Room) sendGifts(now time.Time) (out []Message) {
 	c := r.core
 	r.mu.Lock()
-	gives, acks := r.rights.Gives(), r.rights.AcksDue(now)
+	due, acks := r.rights.GiftDue(now), r.rights.AcksDue(now)
 	r.mu.Unlock()
-	for _, t := range r.giftsDue(gives, now) {
+	for _, t := range r.giftsDue(due, now) {
 		if to := r.heir(t.To); to != c.self.Node {
 			out = append(out, c.message(to, kindTransfer, ticket.AppendTransfer(nil, t)))
 			continue

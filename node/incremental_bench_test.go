@@ -20,18 +20,20 @@ import (
 // nodes that have told of each. Three are of one site, and there as a whole; of the others only the relay of
 // their site answers.
 type largeMesh struct {
-	core    *Core // whose steps are measured: the relay of its site
-	cores   []*Core
-	counts  counts
-	now     time.Time
-	peers   []replica.Peer // all nodes
-	relay   *replica.Replica
-	relayOf replica.Peer
-	facts   crdt.LWW // what the nodes of the other site have written
-	told    uint64   // of these changes the relay knows
-	clocks  map[crdt.NodeID]*crdt.Clock
-	air     []letter
-	longest time.Duration // step of the loop
+	core     *Core // whose steps are measured: the relay of its site
+	cores    []*Core
+	counts   counts
+	now      time.Time
+	peers    []replica.Peer // all nodes
+	relay    *replica.Replica
+	relayOf  replica.Peer
+	facts    crdt.LWW // what the nodes of the other site have written
+	told     uint64   // of these changes the relay knows
+	clocks   map[crdt.NodeID]*crdt.Clock
+	air      []letter
+	longest  time.Duration // step of the loop
+	counting bool
+	most     work // of one step, where that is counted
 }
 
 // nodesHere is how many nodes of a large mesh are there as a whole.
@@ -187,11 +189,11 @@ func (m *largeMesh) deliver() {
 
 // step does what a loop does at one go, and notes how long that took.
 func (m *largeMesh) step(c *Core, do func() []Message) {
-	start := threadTime()
+	start, before := threadTime(), m.worked()
 	out := do()
 	writes := c.Writes() != nil
 	if c == m.core {
-		m.longest = max(m.longest, threadTime()-start)
+		m.longest, m.most = max(m.longest, threadTime()-start), m.most.max(m.worked().since(before))
 	}
 	m.post(c.self.Node, out)
 	if writes {
@@ -199,60 +201,82 @@ func (m *largeMesh) step(c *Core, do func() []Message) {
 	}
 }
 
+// work is how much of the heap something has taken: what has to be looked at, put together or copied takes some, however fast the machine is.
+type work struct{ objects, bytes uint64 }
+
+func (m *largeMesh) worked() work {
+	var is runtime.MemStats
+	if m.counting {
+		runtime.ReadMemStats(&is)
+	}
+	return work{is.Mallocs, is.TotalAlloc}
+}
+
+func (w work) since(before work) work {
+	return work{w.objects - before.objects, w.bytes - before.bytes}
+}
+
+func (w work) max(o work) work { return work{max(w.objects, o.objects), max(w.bytes, o.bytes)} }
+
+// oneChange is something that happens in a large mesh, at the i-th time.
+type oneChange struct {
+	name   string
+	change func(tb testing.TB, m *largeMesh, i int)
+}
+
+var oneChanges = []oneChange{
+	{"nothing", func(testing.TB, *largeMesh, int) {}},
+	{"told", func(tb testing.TB, m *largeMesh, i int) {
+		r, from := m.core.order[i%len(m.core.order)], m.peers[len(m.peers)-1].ID
+		m.write(tb, from, roomNodeKey(factTold, r.id, from), said{session: time.Duration(i+1) * time.Second}.encode())
+	}},
+	{"minted", func(tb testing.TB, m *largeMesh, i int) {
+		r, from := m.core.order[i%len(m.core.order)], m.peers[len(m.peers)-1].ID
+		m.write(tb, from, roomNodeKey(factMinted, r.id, from), encodeAmount(ticket.Amount{Places: int64(i + 1), Rate: 1}))
+	}},
+	{"site", func(tb testing.TB, m *largeMesh, i int) {
+		from := m.peers[len(m.peers)-1].ID
+		m.write(tb, from, nodeKey(factNode, from), fmt.Append(nil, "b", i))
+	}},
+	{"node", func(tb testing.TB, m *largeMesh, i int) {
+		id := crdt.NodeID{3, byte(i >> 8), byte(i) + 1}
+		m.write(tb, id, nodeKey(factNode, id), []byte("b"))
+		for _, r := range m.core.order {
+			m.write(tb, id, roomNodeKey(factTold, r.id, id), said{session: time.Minute}.encode())
+		}
+	}},
+	{"member", func(_ testing.TB, m *largeMesh, i int) {
+		m.step(m.core, func() []Message { m.core.SetPeers(m.peers[:len(m.peers)-1+i%2], m.now); return nil })
+	}},
+	{"mate", func(_ testing.TB, m *largeMesh, i int) {
+		peers := slices.Clone(m.peers)
+		if i%2 == 0 {
+			mate := slices.IndexFunc(peers, func(p replica.Peer) bool { return p.ID != m.core.self.Node })
+			peers = slices.Delete(peers, mate, mate+1)
+		}
+		m.step(m.core, func() []Message { m.core.SetPeers(peers, m.now); return nil })
+	}},
+	{"patch", func(tb testing.TB, m *largeMesh, i int) {
+		id := m.core.order[i%len(m.core.order)].id
+		m.step(m.core, func() []Message {
+			err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
+				is := c.Room(id).Clone()
+				is.Settings.TotalActiveUsers = 1<<20 - 1 - i
+				return c.Writes(c.Room(id), is), c.Check(is, nil)
+			}, m.now)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			return nil
+		})
+	}},
+}
+
 // BenchmarkOneChange measures the longest step of the loop, in time of the processor, within a second after
 // one thing has changed in a large mesh. Garbage is collected between these seconds: elsewhere other threads do that.
 func BenchmarkOneChange(b *testing.B) {
 	m := newLargeMesh(b, 1000, 100)
-	for _, c := range []struct {
-		name   string
-		change func(b *testing.B, m *largeMesh, i int)
-	}{
-		{"nothing", func(*testing.B, *largeMesh, int) {}},
-		{"told", func(b *testing.B, m *largeMesh, i int) {
-			r, from := m.core.order[i%len(m.core.order)], m.peers[len(m.peers)-1].ID
-			m.write(b, from, roomNodeKey(factTold, r.id, from), said{session: time.Duration(i+1) * time.Second}.encode())
-		}},
-		{"minted", func(b *testing.B, m *largeMesh, i int) {
-			r, from := m.core.order[i%len(m.core.order)], m.peers[len(m.peers)-1].ID
-			m.write(b, from, roomNodeKey(factMinted, r.id, from), encodeAmount(ticket.Amount{Places: int64(i + 1), Rate: 1}))
-		}},
-		{"site", func(b *testing.B, m *largeMesh, i int) {
-			from := m.peers[len(m.peers)-1].ID
-			m.write(b, from, nodeKey(factNode, from), fmt.Append(nil, "b", i))
-		}},
-		{"node", func(b *testing.B, m *largeMesh, i int) {
-			id := crdt.NodeID{3, byte(i >> 8), byte(i) + 1}
-			m.write(b, id, nodeKey(factNode, id), []byte("b"))
-			for _, r := range m.core.order {
-				m.write(b, id, roomNodeKey(factTold, r.id, id), said{session: time.Minute}.encode())
-			}
-		}},
-		{"member", func(_ *testing.B, m *largeMesh, i int) {
-			m.step(m.core, func() []Message { m.core.SetPeers(m.peers[:len(m.peers)-1+i%2], m.now); return nil })
-		}},
-		{"mate", func(_ *testing.B, m *largeMesh, i int) {
-			peers := slices.Clone(m.peers)
-			if i%2 == 0 {
-				mate := slices.IndexFunc(peers, func(p replica.Peer) bool { return p.ID != m.core.self.Node })
-				peers = slices.Delete(peers, mate, mate+1)
-			}
-			m.step(m.core, func() []Message { m.core.SetPeers(peers, m.now); return nil })
-		}},
-		{"patch", func(b *testing.B, m *largeMesh, i int) {
-			id := m.core.order[i%len(m.core.order)].id
-			m.step(m.core, func() []Message {
-				err := m.core.Edit(func(c *catalog.Catalog) ([]catalog.Write, error) {
-					is := c.Room(id).Clone()
-					is.Settings.TotalActiveUsers = 1<<20 - 1 - i
-					return c.Writes(c.Room(id), is), c.Check(is, nil)
-				}, m.now)
-				if err != nil {
-					b.Fatal(err)
-				}
-				return nil
-			})
-		}},
-	} {
+	for _, c := range oneChanges {
 		b.Run(c.name, func(b *testing.B) {
 			runtime.LockOSThread()
 			defer runtime.UnlockOSThread()

@@ -22,8 +22,8 @@ const hearsay = ticket.MintedWithGifts | ticket.FreshMint
 
 // giftsDue returns the gifts that are to be sent, with what was minted. What this node itself has
 // minted is on its disk before it goes with any.
-func (r *Room) giftsDue(gives bool, now time.Time) []ticket.Transfer {
-	if !gives {
+func (r *Room) giftsDue(due bool, now time.Time) []ticket.Transfer {
+	if !due {
 		return nil
 	}
 	minted, known := r.mintedNow(now)

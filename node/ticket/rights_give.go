@@ -97,8 +97,11 @@ func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount {
 	return a
 }
 
-// Gives reports whether there is a gift that was not acknowledged yet.
-func (r *Rights) Gives() bool { return len(r.out.gifts) > 0 }
+// GiftDue reports whether TransfersDue may return a gift.
+func (r *Rights) GiftDue(now time.Time) bool {
+	elapsed := r.elapsed(now)
+	return slices.ContainsFunc(r.out.gifts, func(g gift) bool { return elapsed >= g.next })
+}
 
 // TransfersDue returns the gifts to be sent now, to whoever answers for To, until
 // they are acknowledged.
