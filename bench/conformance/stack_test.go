@@ -58,6 +58,12 @@ type frontEnd struct {
 	keepsForged bool
 	// untold says that it does not tell a node of bodies.
 	untold bool
+	// untoldChunks says that it does not tell a node of bodies without a length.
+	untoldChunks bool
+	// lists says that its example names each field that visitors may not set, and none by how it begins.
+	lists bool
+	// dots says that it leaves such fields whose names have dots for dashes.
+	dots bool
 	// leavesTold says that its example leaves it to other settings what visitors may tell a
 	// site of where they come from.
 	leavesTold bool

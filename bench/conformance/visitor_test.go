@@ -15,6 +15,8 @@ import (
 type visitor struct {
 	t    *try
 	pass string // name=value; "" for none
+
+	chunked bool // bodies come without a length
 }
 
 // answer is what a visitor was told.
@@ -26,7 +28,8 @@ type answer struct {
 	took   time.Duration
 }
 
-// ask sends a request through the proxy, with fields given as name, value, name, value, ….
+// ask sends a request through the proxy, with fields given as name, value, name, value, …. A value of several lines is
+// several fields.
 func (v *visitor) ask(method string, fields ...string) answer { return v.send(method, "", fields...) }
 
 func (v *visitor) send(method, body string, fields ...string) answer {
@@ -39,7 +42,10 @@ func (v *visitor) send(method, body string, fields ...string) answer {
 	req.Header.Set("X-Forwarded-For", forgedAddress)
 	req.Header.Set("X-Forwarded-Proto", "https")
 	for i := 0; i < len(fields); i += 2 {
-		req.Header.Set(fields[i], fields[i+1])
+		req.Header[http.CanonicalHeaderKey(fields[i])] = strings.Split(fields[i+1], "\n")
+	}
+	if v.chunked {
+		req.ContentLength = -1
 	}
 	if v.pass != "" {
 		req.Header.Set("Cookie", "theme=dark; "+v.pass)

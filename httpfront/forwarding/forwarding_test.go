@@ -3,6 +3,7 @@ package forwarding
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,15 +61,30 @@ func TestTheDocsAndTheExamplesHaveThem(t *testing.T) {
 	}
 	// What each proxy leaves out by itself, or writes.
 	own := map[string][]string{
-		"nginx.conf": nil, "envoy.yaml": nil, "envoy-http.yaml": nil,
-		"haproxy.cfg": nil, "Caddyfile": {"x-forwarded-"}, "traefik.yml": {"x-real-ip", "x-forwarded-"},
+		"nginx.conf": nil, "envoy.yaml": nil, "envoy-http.yaml": nil, "haproxy.cfg": nil, "Caddyfile": nil,
+		"traefik.yml": {"x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-server"},
 	}
+	listed := regexp.MustCompile("x-[a-z-]+[a-z]`").FindAllString(strings.ToLower(section), -1)
 	for example, leaves := range own {
 		text := must.Do(os.ReadFile(filepath.Join("../../docs/examples", example)))
-		has := strings.ReplaceAll(strings.ToLower(string(text)), "[-_]", "-")
+		plain := strings.NewReplacer("[^a-z0-9]", "-", ".*", "*").Replace(strings.ToLower(string(text)))
+		has := append(regexp.MustCompile(`[a-z][a-z0-9-]*\*?`).FindAllString(plain, -1), leaves...)
+		begins := slices.Contains(has, "x-forwarded-*")
+		var want []string
 		for _, name := range Names() {
-			if name != "ropeline-" && !slices.Contains(leaves, name) && !strings.Contains(has, name) {
-				t.Errorf("docs/examples/%s does not speak of %s", example, name)
+			switch {
+			case !strings.HasSuffix(name, "-"):
+				want = append(want, name)
+			case name != "ropeline-" && begins:
+				want = append(want, name+"*")
+			}
+		}
+		if !begins { // then each of those that the page lists
+			want = append(want, listed...)
+		}
+		for _, name := range want {
+			if name = strings.Trim(name, "`"); !slices.Contains(has, name) {
+				t.Errorf("docs/examples/%s does not name %s", example, name)
 			}
 		}
 	}
