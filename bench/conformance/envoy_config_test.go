@@ -7,16 +7,18 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"regexp"
 	"strconv"
 	"time"
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	authzv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_authz/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3" // for the example
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3" // for the example
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/goccy/go-yaml"
 	"google.golang.org/protobuf/encoding/protojson"
@@ -28,11 +30,12 @@ import (
 type envoyExample struct {
 	manager *hcmv3.HttpConnectionManager
 	authz   *authzv3.ExtAuthz
-	timeout time.Duration // for a whole answer of the site; 0: none
-	site    string        // address of the cluster that the only route leads to
-	node    string        // address of the cluster that is asked
-	checked bool          // whether a node that fails its health check is not asked
-	ready   string        // path of that check
+	timeout time.Duration  // for a whole answer of the site; 0: none
+	site    string         // address of the clusters that the routes lead to
+	login   *regexp.Regexp // of the field Authorization, where a connection serves one request alone; nil: nowhere
+	node    string         // address of the cluster that is asked
+	checked bool           // whether a node that fails its health check is not asked
+	ready   string         // path of that check
 }
 
 // readEnvoy reads a configuration into the very messages of Envoy's API, and checks it
@@ -60,7 +63,11 @@ func (e *envoyExample) read(text []byte) {
 
 // clusters looks up the addresses.
 func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
-	route := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()[0].GetRoute()
+	routes := e.manager.GetRouteConfig().GetVirtualHosts()[0].GetRoutes()
+	if err := e.logins(routes[0], all); err != nil {
+		return err
+	}
+	route := routes[1].GetRoute()
 	e.timeout = 15 * time.Second // [route] RouteAction.timeout
 	if t := route.GetTimeout(); t != nil {
 		e.timeout = t.AsDuration()
@@ -92,6 +99,34 @@ func (e *envoyExample) clusters(all []*clusterv3.Cluster) error {
 		return fmt.Errorf("no cluster %q, or no cluster %q", site, node)
 	}
 	return nil
+}
+
+// logins takes over which requests have connections of their own. [route] RouteMatch.headers; [protocol]
+// HttpProtocolOptions.max_requests_per_connection
+func (e *envoyExample) logins(route *routev3.Route, all []*clusterv3.Cluster) error {
+	headers := route.GetMatch().GetHeaders()
+	if len(headers) != 1 || headers[0].GetName() != "authorization" {
+		return fmt.Errorf("the first route has fields that this stand-in does not know: %v", headers)
+	}
+	e.login = regexp.MustCompile("^(?:" + headers[0].GetStringMatch().GetSafeRegex().GetRegex() + ")$")
+	for _, c := range all {
+		if c.GetName() != route.GetRoute().GetCluster() {
+			continue
+		}
+		for _, o := range c.GetTypedExtensionProtocolOptions() {
+			var h httpv3.HttpProtocolOptions
+			if err := o.UnmarshalTo(&h); err != nil {
+				return err
+			}
+			if err := h.ValidateAll(); err != nil {
+				return err
+			}
+			if h.GetCommonHttpProtocolOptions().GetMaxRequestsPerConnection().GetValue() == 1 {
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("connections of %v are kept", route)
 }
 
 // healthCheck takes over how nodes are checked. [health] HealthCheck, HttpHealthCheck;

@@ -30,6 +30,7 @@ import (
 //	[filter]  envoy/extensions/filters/http/ext_authz/v3/ext_authz.proto, of version 1.40
 //	[service] envoy/service/auth/v3/external_auth.proto, of version 1.40
 //	[route]   envoy/config/route/v3/route_components.proto, of version 1.40
+//	[protocol] envoy/config/core/v3/protocol.proto, of version 1.40
 //	[manager] envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.proto, of version 1.40
 //	[health]  envoy/config/core/v3/health_check.proto, of version 1.40
 //	[cluster] envoy/config/cluster/v3/cluster.proto, of version 1.40
@@ -86,6 +87,7 @@ func (f *extAuthz) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(&url.URL{Scheme: "http", Host: f.site})
 			p.Out.Host = p.In.Host
+			p.Out.Close = f.login != nil && f.login.MatchString(p.In.Header.Get("Authorization"))
 			for name, values := range p.In.Header {
 				if strings.HasPrefix(name, "X-Forwarded-") { // the library leaves them out
 					p.Out.Header[name] = values

@@ -26,7 +26,7 @@ func TestGatewayExample(t *testing.T) {
 					some = append(some, c)
 				}
 			}
-			fe := frontEnd{name: "Gateway API, " + protocol, standIn: true, leavesTold: true, untold: protocol == "HTTP"}
+			fe := frontEnd{name: "Gateway API, " + protocol, standIn: true, leavesTold: true, untold: protocol == "HTTP", untoldChunks: true}
 			s := startGateway(t, binary, protocol, some, "Set-Cookie", "Cache-Control")
 			for _, c := range some {
 				if _, err := s.do(t.Context(), fe, c); err != nil {

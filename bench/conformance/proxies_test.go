@@ -22,7 +22,7 @@ func frontEnds() []frontEnd {
 		{name: "nginx", example: "nginx.conf", start: startProgram, oldest: release{"nginx", "-v", "1.22.1"}, pages: true, lists: true, down: 503, slow: 503},
 		{name: "Caddy", example: "Caddyfile", start: startProgram, oldest: release{"caddy", "version", "2.6.2"}, down: 503, slow: 503},
 		{name: "HAProxy", example: "haproxy.cfg", start: startProgram, oldest: release{"haproxy", "-v", "2.6.12"}, down: 503, slow: 503},
-		{name: "Traefik", example: "traefik.yml", start: startProgram, untold: true, lists: true, dots: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: 30*time.Second + patience},
+		{name: "Traefik", example: "traefik.yml", start: startProgram, untold: true, lists: true, dots: true, pools: true, siteCaches: true, closed: true, down: 500, slow: 500, patience: 30*time.Second + patience},
 		{name: "Envoy, HTTP", example: "envoy-http.yaml", start: startEnvoy, standIn: true, untold: true, lists: true, dots: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Envoy, gRPC", example: "envoy.yaml", start: startEnvoy, standIn: true, untoldChunks: true, lists: true, dots: true, keepsForged: true, down: 503, slow: 503},
 		{name: "Go, net/http", example: "nethttp.go", start: startProgram, down: 503, slow: 503},

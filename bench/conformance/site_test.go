@@ -26,6 +26,7 @@ type site struct {
 
 // asked is one request as it came to the site.
 type asked struct {
+	from   string // the proxy's end of the connection
 	method string
 	header http.Header
 	body   string
@@ -53,6 +54,9 @@ const (
 	pathEnd  = "/end"  // ends the session by a field of the answer
 )
 
+// loginBegun is what somebody sends who logs in for a connection.
+const loginBegun = "NTLM hello"
+
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.taken++
@@ -67,7 +71,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.mu.Lock()
-	s.asked[r.Host] = append(s.asked[r.Host], asked{r.Method, r.Header.Clone(), string(body)})
+	s.asked[r.Host] = append(s.asked[r.Host], asked{r.RemoteAddr, r.Method, r.Header.Clone(), string(body)})
 	s.mu.Unlock()
 	if r.URL.Path == pathGone {
 		panic(http.ErrAbortHandler)
@@ -76,6 +80,10 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Ropeline-Command", "revoke")
 	}
 	w.Header().Set("Content-Type", "text/plain")
+	if r.Header.Get("Authorization") == loginBegun { // the next request on this connection has the answer
+		w.Header().Set("WWW-Authenticate", "NTLM challenge")
+		w.WriteHeader(http.StatusUnauthorized)
+	}
 	w.Header().Set("Cache-Control", "public, max-age=60")
 	w.Header().Set("Set-Cookie", siteCookie)
 	io.WriteString(w, siteBody)

@@ -64,6 +64,8 @@ type frontEnd struct {
 	lists bool
 	// dots says that it leaves such fields whose names have dots for dashes.
 	dots bool
+	// pools says that who has logged in for a connection without being asked to may be met by others on it.
+	pools bool
 	// leavesTold says that its example leaves it to other settings what visitors may tell a
 	// site of where they come from.
 	leavesTold bool

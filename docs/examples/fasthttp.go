@@ -9,7 +9,9 @@
 package main
 
 import (
+	"bytes"
 	"log"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -35,6 +37,11 @@ func main() {
 		fast.RemoveForwarding(&ctx.Request.Header)
 		ctx.Request.Header.Set("X-Forwarded-For", ctx.RemoteIP().String())
 		ctx.Request.Header.Set("X-Forwarded-Proto", "http")
+		// Where somebody logs in for a connection, nothing else may come on it.
+		scheme, _, _ := bytes.Cut(ctx.Request.Header.Peek("Authorization"), []byte(" "))
+		if s := string(scheme); strings.EqualFold(s, "NTLM") || strings.EqualFold(s, "Negotiate") {
+			ctx.Request.SetConnectionClose()
+		}
 		if err := server.Do(&ctx.Request, &ctx.Response); err != nil {
 			ctx.Error("The site does not answer.", fasthttp.StatusBadGateway)
 		}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/integrations/middleware"
@@ -35,6 +36,9 @@ func main() {
 		r.Out.Host = r.In.Host
 		middleware.RemoveForwarding(r.Out.Header)
 		r.SetXForwarded() // in place of what the visitor sends
+		// Where somebody logs in for a connection, nothing else may come on it.
+		scheme, _, _ := strings.Cut(r.In.Header.Get("Authorization"), " ")
+		r.Out.Close = strings.EqualFold(scheme, "NTLM") || strings.EqualFold(scheme, "Negotiate")
 	}}
 	server := http.Server{Addr: "127.0.0.1:8080", Handler: gate.Handler(site), ReadHeaderTimeout: 10 * time.Second}
 	log.Fatal(server.ListenAndServe())
