@@ -44,6 +44,7 @@ func main() {
 		}
 		if err := server.Do(&ctx.Request, &ctx.Response); err != nil {
 			ctx.Error("The site does not answer.", fasthttp.StatusBadGateway)
+			ctx.SetConnectionClose() // what is left of a body is no request
 		}
 	}
 	// As they come, for else bodies have 4 MiB at most.

@@ -32,6 +32,9 @@ func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestH
 		q := question(g, ctx)
 		v := g.Ask(context.Background(), q)
 		if !v.Admitted {
+			if q.Body && ctx.RequestBodyStream() != nil { // fasthttp would take what is left of it for requests
+				ctx.SetConnectionClose()
+			}
 			for name, values := range v.Header {
 				for _, value := range values {
 					ctx.Response.Header.Add(name, value)

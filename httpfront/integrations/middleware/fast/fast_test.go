@@ -25,7 +25,7 @@ func visit(t *testing.T, cfg middleware.Config, node http.HandlerFunc, site fast
 	cfg.Nodes, cfg.Logger = []string{n.URL}, slog.New(slog.DiscardHandler)
 	g := must.Do(middleware.New(cfg))
 	ln := fasthttputil.NewInmemoryListener()
-	srv := &fasthttp.Server{Handler: Handler(g, site)}
+	srv := &fasthttp.Server{Handler: Handler(g, site), StreamRequestBody: true}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
 	conn := must.Do(ln.Dial())
@@ -90,6 +90,16 @@ func TestWhoHasToWaitIsShownThePage(t *testing.T) {
 			t.Errorf("%s: code %d, %q", method, resp.StatusCode, body)
 		}
 		expectFields(t, method, resp.Header, "Refresh", "20", "Set-Cookie", "ropeline=waiting; Path=/", "Content-Type", "text/html; charset=utf-8")
+	}
+}
+
+func TestABodyThatNobodyReadsIsNoRequest(t *testing.T) {
+	node := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
+	for fields, closed := range map[string]bool{"Content-Length: 0\r\n": false, "Transfer-Encoding: chunked\r\n": true} {
+		resp, _ := visit(t, middleware.Config{}, node, nil, "POST / HTTP/1.1\r\nHost: shop.example\r\n"+fields+"\r\n")
+		if resp.Close != closed {
+			t.Errorf("%q: the connection is closed: %v", fields, resp.Close)
+		}
 	}
 }
 
