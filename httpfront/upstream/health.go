@@ -17,9 +17,8 @@ import "time"
 //
 // An answer with a status from 500 on is no success, and no failure either: a path may have it of every site, and
 // whoever knows one could take the origin out. It raises a doubt, as a failure does, and a request that waits long for its
-// answer, which probes settle. Not those of an
-// origin where probes go badly whatever it does, as where HEAD / is an error: whether it is one is found out when the first
-// request goes well, and when one does though the probes before it did not.
+// answer, which probes settle. Not those of an origin where probes go badly whatever it does, as where HEAD / is an error:
+// whether it is one is found out when the first request goes well, and when one does though the probes before it did not.
 type health struct {
 	failures int           // requests in a row that it did not answer
 	ejection time.Duration // how long the last one was, or is; 0: there was none
@@ -131,9 +130,12 @@ func (h *health) err(p *Passive, now time.Time) change {
 	return stays
 }
 
-// wait takes note of a request that the origin has not answered for long.
+// wait takes note of a request that the origin has not answered for long. That may be as it should, and come again and again:
+// probes that say nothing would be for nothing.
 func (h *health) wait(time.Time) change {
-	h.doubt()
+	if !h.mute {
+		h.doubt()
+	}
 	return stays
 }
 

@@ -229,4 +229,8 @@ func TestWhoWaitsLongRaisesADoubt(t *testing.T) {
 			t.Errorf("after %s: in doubt %v, want %v; %d slow requests, want %d", step.what, p.probed.Load(), step.probed, n, step.slow)
 		}
 	}
+	h := health{served: true, mute: true}
+	if h.wait(now); h.isProbed() {
+		t.Error("probes that say nothing are sent because of a request that waits")
+	}
 }
