@@ -100,9 +100,8 @@ type Core struct {
 	redemptions []redemption // what owners shall be told at once of passes that waited
 	hot         hotCounters
 	sites       siteIDs
-	lastAsk     *leaders  // of the room that was the last to have others than before
-	claims      time.Time // when the site was last told of this node's counters; zero: it is to hear of all at once
-	claimed     time.Time // when it was last told of all
+	lastAsk     *leaders // of the room that was the last to have others than before
+	claims      claiming
 	ticked      time.Time
 
 	inquiries inquiries
@@ -293,7 +292,7 @@ func (c *Core) know(peers replica.Members) {
 	nodes := c.nodes
 	c.shownNodes.Store(&nodes)
 	if !slices.Equal(c.nodes, before) {
-		c.claims = time.Time{} // who is new in the site shall hear at once who the counters are
+		c.claims.at = time.Time{} // who is new in the site shall hear at once who the counters are
 	}
 	c.sites.set(c.sizes)
 	for _, r := range c.order {

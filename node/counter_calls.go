@@ -111,11 +111,8 @@ func (c *Core) tickCounters(now time.Time) []Message {
 		}
 		r.busy = len(out) > before
 	}
-	if now.Sub(c.claims) >= claimInterval && slices.ContainsFunc(c.order, (*Room).leads) {
-		all := c.claims.IsZero() || now.Sub(c.claimed) >= stillInterval || now.Before(c.claimed)
-		if c.claims = now; all {
-			c.claimed = now
-		}
+	if is, all := c.claims.due(now); is && slices.ContainsFunc(c.order, (*Room).leads) {
+		c.claims.told(all, now)
 		out = append(out, c.sendClaims(all)...)
 	}
 	return out

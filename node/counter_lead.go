@@ -117,7 +117,7 @@ func (k *counters) choose(now time.Time) {
 		near = l.lead.Choose(c.self, first, c.mate, now)
 	}
 	if mine := l.lead.Claim(); mine.Holder == c.self && mine != before {
-		c.claims = time.Time{} // the others shall hear of it at once
+		c.claims.at = time.Time{} // the others shall hear of it at once
 	}
 	ask := leaders{ticket.SiteCounter: near, ticket.AnywhereCounter: near}
 	if site := k.anywhereSite(); site != c.site {
@@ -156,7 +156,7 @@ func (k *counters) stepDown(first crdt.NodeID, now time.Time) crdt.NodeID {
 	}
 	l.lead.Hand(c.self, crdt.Incarnation{Node: next.ID, Boot: next.Boot}, now)
 	l.handed = new(next.ID)
-	c.claims = time.Time{}
+	c.claims.at = time.Time{}
 	return next.ID
 }
 
@@ -258,7 +258,7 @@ func (k *counters) paused(now time.Time) {
 	if !l.lead.Restart(c.self, now) {
 		return
 	}
-	c.claims = time.Time{}
+	c.claims.at = time.Time{}
 	for s := range l.since {
 		if l.since[s] != 0 {
 			l.since[s] = briefOf(now)
@@ -288,6 +288,24 @@ func (k *counters) speaks() bool {
 func (r *Room) leads() bool {
 	k := r.counters.Load()
 	return k != nil && k.speaks()
+}
+
+// claiming is when the site was told which counters this node is.
+type claiming struct {
+	at  time.Time // last; zero: it is to hear of all at once
+	all time.Time // of all rooms, also of those in which all is still
+}
+
+// due reports whether it is to be told once more, and of all rooms.
+func (c *claiming) due(now time.Time) (is, all bool) {
+	return now.Sub(c.at) >= claimInterval, c.at.IsZero() || now.Sub(c.all) >= stillInterval || now.Before(c.all)
+}
+
+// told notes that it is.
+func (c *claiming) told(all bool, now time.Time) {
+	if c.at = now; all {
+		c.all = now
+	}
 }
 
 // sendClaims tells the site which counters this node is, of all rooms or of those in which something happens.

@@ -135,14 +135,7 @@ func TestBesideTheTable(t *testing.T) {
 	}
 	eachProxy(t, options{binary: built(t), open: true}, func(t *testing.T, o options, fe frontEnd) {
 		c := testCase{id: "beside", places: 5}
-		s, err := startStack(t.Context(), o, fe, []testCase{c})
-		if errors.Is(err, errNotHere) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.close()
+		s := startedStack(t, o, fe, c)
 		pass := ""
 		c.run = func(try *try) string {
 			pass = try.in.pass
@@ -301,14 +294,7 @@ func TestAScriptThatFailsLetsNobodyIn(t *testing.T) {
 	}
 	i := slices.IndexFunc(frontEnds(), func(fe frontEnd) bool { return fe.example == "haproxy.cfg" })
 	c := testCase{id: "script", places: 5, empty: true}
-	s, err := startStack(t.Context(), options{binary: built(t), examples: dir}, frontEnds()[i], []testCase{c})
-	if errors.Is(err, errNotHere) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
+	s := startedStack(t, options{binary: built(t), examples: dir}, frontEnds()[i], c)
 	c.run = func(try *try) string { return try.isDown(try.visitor()) }
 	if _, err := s.do(t.Context(), frontEnds()[i], c); err != nil {
 		t.Error(err)

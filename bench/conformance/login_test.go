@@ -3,7 +3,6 @@
 package conformance
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"testing"
@@ -17,14 +16,7 @@ func TestALoginOfAConnectionIsNoStrangers(t *testing.T) {
 	}
 	eachProxy(t, options{binary: built(t)}, func(t *testing.T, o options, fe frontEnd) {
 		c := testCase{id: "login", places: 20}
-		s, err := startStack(t.Context(), o, fe, []testCase{c})
-		if errors.Is(err, errNotHere) {
-			t.Skip(err)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.close()
+		s := startedStack(t, o, fe, c)
 		c.run = func(try *try) string {
 			var logins []string
 			for _, login := range [][]string{{loginBegun, "NTLM answer"}, {"Negotiate ticket"}, {"negotiate ticket"}} {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/ropeline/ropeline/bench/rig"
@@ -109,6 +110,20 @@ func startStack(ctx context.Context, o options, fe frontEnd, cases []testCase) (
 func (s *stack) example(o options, fe frontEnd, listen string) (path string) {
 	e := rig.Example{Folder: o.examples, Name: fe.example, Listen: listen, Site: s.site.addr, Verdicts: s.node.verdicts, Open: o.open}
 	return rig.Got(e.Write(s.dir))
+}
+
+// startedStack is startStack of one case, until the test ends. Without the proxy the test is skipped.
+func startedStack(t *testing.T, o options, fe frontEnd, c testCase) *stack {
+	t.Helper()
+	s, err := startStack(t.Context(), o, fe, []testCase{c})
+	if errors.Is(err, errNotHere) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	return s
 }
 
 // close stops what was started.
