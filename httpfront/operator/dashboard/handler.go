@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -57,6 +59,7 @@ type Handler struct {
 	pace  pace
 	files map[string]*file
 	over  chan struct{} // closed when Run ends
+	tick  *time.Ticker  // runs only while somebody looks on: to wake for nobody is a part of what an idle node costs
 
 	mu      sync.Mutex              // guards the following
 	readers int                     // streams that are open
@@ -79,19 +82,20 @@ func New(cfg Config) (*Handler, error) {
 		return nil, err
 	}
 	pace := pace{interval: time.Second, heartbeat: 5 * time.Second, write: 15 * time.Second, readers: 64}
-	return &Handler{cfg: cfg, pace: pace, files: files, over: make(chan struct{}), hubs: map[string]*followedHub{}}, nil
+	tick := time.NewTicker(pace.interval)
+	tick.Stop()
+	return &Handler{cfg: cfg, pace: pace, files: files, over: make(chan struct{}), tick: tick, hubs: map[string]*followedHub{}}, nil
 }
 
 // Run tells readers what changes, until ctx ends; then all streams do. It may be called
 // once.
 func (h *Handler) Run(ctx context.Context) error {
 	defer close(h.over)
-	tick := time.Tick(h.pace.interval)
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick:
+		case <-h.tick.C:
 			for _, hub := range h.followed() {
 				if err := hub.refresh(time.Now()); err != nil {
 					h.cfg.Logger.Error("the dashboard cannot show what there is", "error", err)
@@ -101,13 +105,10 @@ func (h *Handler) Run(ctx context.Context) error {
 	}
 }
 
-func (h *Handler) followed() (all []*followedHub) {
+func (h *Handler) followed() []*followedHub {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, hub := range h.hubs {
-		all = append(all, hub)
-	}
-	return all
+	return slices.Collect(maps.Values(h.hubs))
 }
 
 const (
@@ -220,7 +221,7 @@ func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
 	}
 	ctx.Response.Header.SetContentLength(-2) // the end of the connection is that of the stream
 	head, conn := bytes.Clone(ctx.Response.Header.Header()), ctx.Conn()
-	told := &stream{hub: &hub.hub, allowed: func() bool { return h.cfg.Authorize(token) }, over: h.over, heartbeat: h.pace.heartbeat}
+	told := &stream{hub: &hub.hub, allowed: func() bool { return h.cfg.Authorize(token) }, over: h.over, heartbeat: h.pace.heartbeat, beat: time.NewTimer(h.pace.heartbeat)}
 	// A server keeps the buffers of a request until it has written the answer: several times what a stream needs.
 	ctx.HijackSetNoResponse(true)
 	ctx.Hijack(func(net.Conn) {
@@ -247,6 +248,9 @@ func (h *Handler) enter(room string) (*followedHub, error) {
 		if room != "" {
 			hub.get = func(now time.Time) (any, bool) { return h.cfg.Source.Room(room, now) }
 		}
+		if len(h.hubs) == 0 {
+			h.tick.Reset(h.pace.interval)
+		}
 		h.hubs[room] = hub
 	}
 	h.readers++
@@ -260,6 +264,9 @@ func (h *Handler) leave(room string, hub *followedHub) {
 	h.readers--
 	if hub.readers--; hub.readers == 0 {
 		delete(h.hubs, room)
+	}
+	if len(h.hubs) == 0 {
+		h.tick.Stop()
 	}
 }
 

@@ -18,18 +18,14 @@ type stream struct {
 	allowed   func() bool     // whether the reader still may look
 	over      <-chan struct{} // closed when the handler ends
 	heartbeat time.Duration
-	beat      *time.Timer // for the next heartbeat; nil before the first wait
+	beat      *time.Timer // for the next heartbeat
 }
 
 // next waits for something to tell, a heartbeat at most. After the last event comes nothing; it is empty once the handler ends.
 func (s *stream) next() (event []byte, last bool) {
 	beat := false
 	if s.seen != nil {
-		if s.beat == nil {
-			s.beat = time.NewTimer(s.heartbeat)
-		} else {
-			s.beat.Reset(s.heartbeat)
-		}
+		s.beat.Reset(s.heartbeat)
 		select {
 		case <-s.seen.replaced:
 		case <-s.over:
@@ -62,9 +58,7 @@ func (h *Handler) tell(s *stream, conn net.Conn, head []byte) {
 	for event, last := head, false; h.send(conn, event) == nil && !last; {
 		event, last = s.next()
 	}
-	if s.beat != nil {
-		s.beat.Stop()
-	}
+	s.beat.Stop()
 }
 
 // pieceMax is how much of an event the connection has to take within the same time.
