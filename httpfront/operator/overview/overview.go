@@ -92,7 +92,7 @@ func (o *Overview) Answer() ([]byte, error) {
 
 // Run keeps what is known up to date until ctx ends.
 func (o *Overview) Run(ctx context.Context) error {
-	ask, note := time.Tick(askEvery), time.Tick(recentGap)
+	ask, note := time.NewTicker(downAsk), time.Tick(recentGap)
 	var asked time.Time
 	var watch downWatch
 	o.note()
@@ -104,13 +104,16 @@ func (o *Overview) Run(ctx context.Context) error {
 			o.note()
 			continue
 		case <-o.wake:
-		case <-ask:
+		case <-ask.C:
 		}
 		now := time.Now()
-		pause := askEvery / 2
+		pause, next := askEvery/2, askEvery
 		if now.Sub(time.Unix(0, o.looked.Load())) > lookKept {
-			pause = watch.pause(o.cfg.Local.Down(), now)
+			if pause = watch.pause(o.cfg.Local.Down(), now); pause == 0 {
+				next = downAsk
+			}
 		}
+		ask.Reset(next)
 		if o.cfg.Peers == nil || pause == 0 {
 			continue
 		}

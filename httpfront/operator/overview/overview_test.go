@@ -35,6 +35,7 @@ type fakeNode struct {
 	view   *room.View
 	set    *catalog.Catalog
 	down   []node.Down
+	looks  int // for nodes that are down
 }
 
 // change changes what the node says.
@@ -47,6 +48,7 @@ func (n *fakeNode) change(how func()) {
 func (n *fakeNode) Down() []node.Down {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.looks++
 	return n.down
 }
 
@@ -391,6 +393,9 @@ func TestOthersAreAskedWhileANodeIsDown(t *testing.T) {
 		must.Run(t, o.Run)
 		time.Sleep(time.Minute)
 		is(t, "calls while all run and nobody looks", peers.called.Load(), int32(0))
+		here.change(func() {
+			is(t, "looks for nodes that are down, in a minute", here.looks <= int(time.Minute/downAsk), true)
+		})
 		for n, places := range map[*fakeNode]int64{here: 140, there: -38} {
 			rooms := []node.DownRoom{{Room: shop, Name: "shop", Minted: ticket.Amount{Places: 240}, Dealt: ticket.Amount{Places: places}}}
 			n.change(func() { n.down = []node.Down{{Node: gone, Name: "b2", Site: "b", Rooms: rooms}} })
