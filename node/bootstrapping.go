@@ -61,7 +61,13 @@ type told struct {
 	m    bootstrap.Message
 }
 
-const bootstrapTick = 100 * time.Millisecond
+const (
+	bootstrapTick = 100 * time.Millisecond
+
+	// standingTick is the same once the mesh stands: from then on the node only answers, and looks at who there is
+	// whenever it is asked. Only who asked before being a member is noticed with the next tick.
+	standingTick = 10 * time.Second
+)
 
 // newBootstrapper takes a directory as it was found, with what its store holds.
 func newBootstrapper(cfg Config, stored []durable.Write, log *slog.Logger, now func() time.Time) (*bootstrapper, error) {
@@ -127,16 +133,21 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 	for {
 		var out []bootstrap.Out
 		now := b.now()
-		if !stands && b.stands.Load() {
-			stands = true
+		if b.stands.Load() {
 			m.Complete()
-			ticker.Reset(memberInterval) // from here on it only answers
+			if !stands && m.Done() {
+				stands = true
+				ticker.Reset(standingTick)
+			}
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case in := <-b.in:
 			out = m.Receive(in.from, in.m, now)
+			if stands {
+				out = append(out, m.Tick(now, bootstrapPeers(mesh.Members()))...)
+			}
 		case <-ticker.C:
 			out = m.Tick(now, bootstrapPeers(mesh.Members()))
 		}

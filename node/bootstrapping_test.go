@@ -1,12 +1,17 @@
 package node
 
 import (
+	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/node/bootstrap"
 	"github.com/ropeline/ropeline/node/durable"
+	"github.com/ropeline/ropeline/transport"
 )
 
 // TestHowADirectoryComesToBeOfAMesh: one that is of a mesh stays of it; a new one is of none
@@ -57,6 +62,60 @@ func TestHowADirectoryComesToBeOfAMesh(t *testing.T) {
 		} else {
 			left.Close()
 		}
+	}
+}
+
+// TestABootstrapperRestsOnceTheMeshStands, and finds out all the same that the minter is back with an empty disk: at
+// once from a member, and soon from who asks before being one.
+func TestABootstrapperRestsOnceTheMeshStands(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		data := openDataDir(t, t.TempDir())
+		rec := bootstrap.Record{Mesh: bootstrap.MeshID{9}, Names: []string{"a1", "b1"}, Minter: crdt.NodeID{1}, MinterName: "a1", MinterSite: "a"}
+		if err := data.SetMesh(bootstrap.Disk{Record: rec}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			var looked atomic.Int32
+			var there atomic.Bool
+			came := transport.Peer{ID: transport.PeerID{2}, Name: "a1", Site: "a", State: transport.Alive}
+			mesh := &fakeMesh{members: func() []transport.Peer {
+				if looked.Add(1); there.Load() {
+					return []transport.Peer{came}
+				}
+				return nil
+			}}
+			b, err := newBootstrapper(Config{Data: data, Name: "b1", Site: "b", Bootstrap: &Bootstrap{Names: rec.Names}}, nil, slog.New(slog.DiscardHandler), time.Now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); b.run(ctx, mesh, "b1", "b") }()
+			time.Sleep(3 * bootstrapTick)
+			b.stands.Store(true)
+			time.Sleep(2 * bootstrapTick)
+			before := looked.Load()
+			time.Sleep(time.Minute)
+			if n := looked.Load() - before; n > 6 {
+				t.Errorf("it has looked %d times in a minute in which nothing happened, want 6 at most", n)
+			}
+			there.Store(!late)
+			if err := b.take(crdt.NodeID(came.ID), bootstrap.Message{Kind: 1, Name: "a1", Names: rec.Names, Nonce: 7}.Append(nil)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			if late {
+				there.Store(true)
+				time.Sleep(standingTick)
+				synctest.Wait()
+			}
+			if got := b.returned(); got != crdt.NodeID(came.ID) {
+				t.Errorf("late %v: it takes %v for the minter that is back, want %v", late, got, came.ID)
+			}
+			cancel()
+			<-done
+		})
+		data.Close()
 	}
 }
 
