@@ -116,9 +116,11 @@ type Limits struct {
 func LAN() Config {
 	return Config{
 		Timing: Timing{
-			ProbeInterval:    time.Second,
-			ProbeTimeout:     500 * time.Millisecond,
-			SuspicionMult:    4,
+			ProbeInterval: time.Second,
+			ProbeTimeout:  500 * time.Millisecond,
+			SuspicionMult: 4,
+			// A node that has nothing to tell wakes as often. With 500 ms, it takes a second until a dozen
+			// nodes know that one is ready; a new counter of a site waits half of that to hear of another.
 			GossipInterval:   200 * time.Millisecond,
 			GossipNodes:      3,
 			PushPullInterval: 30 * time.Second,

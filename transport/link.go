@@ -46,6 +46,7 @@ type link struct {
 	addr    netip.AddrPort
 
 	datagrams chan []byte   // to be sent; full: dropped
+	answered  chan struct{} // one token when a ping has been
 	retired   chan struct{} // closed when another link to the same peer is kept
 	retire    sync.Once
 	clock     skew.Filter
@@ -64,6 +65,7 @@ func (m *Mesh) newLink(conn *quic.Conn, id PeerID, site string, said, h hello, d
 	l := &link{
 		m: m, conn: conn, id: id, site: site, hello: h, said: said, dialled: dialled, addr: addr,
 		datagrams: make(chan []byte, datagramQueue),
+		answered:  make(chan struct{}, 1),
 		retired:   make(chan struct{}),
 		since:     m.now(),
 	}
@@ -185,6 +187,8 @@ func (l *link) sendDatagrams() {
 			return
 		case b := <-l.datagrams:
 			l.sendDatagram(b)
+		case <-l.answered: // the timer is for an answer that does not come
+			timer.Reset(l.ping())
 		case <-timer.C:
 			timer.Reset(l.ping())
 		}
@@ -282,6 +286,10 @@ func (l *link) pong(t1, t2, t3 int64) {
 		return
 	}
 	l.heard()
+	select {
+	case l.answered <- struct{}{}:
+	default:
+	}
 	if s, ok := skew.New(t1, t2, t3, elapsed); ok {
 		l.clock.Add(s)
 	}

@@ -149,6 +149,43 @@ func TestLinkLimit(t *testing.T) {
 	})
 }
 
+// TestPingsGoTogether: however far apart peers came, a node at rest pings all of them at one moment, as often as ever.
+func TestPingsGoTogether(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := newCluster(t, newWire(lanDelay))
+		ns := []*testNode{c.start(c.config(1, 1, 0))}
+		for i := range 3 {
+			time.Sleep(phase(t))
+			cfg := c.config(i+2, 1, 0)
+			cfg.Seeds = []string{ns[0].addr.String()}
+			ns = append(ns, c.start(cfg))
+		}
+		ns[0].waitAlive(3, 30*time.Second)
+		interval := LAN().Timing.PingInterval
+		time.Sleep(2 * interval)
+		pings := func() (sent int, moments map[time.Duration]bool) {
+			moments = map[time.Duration]bool{}
+			for _, n := range ns[1:] {
+				l := ns[0].mesh.links.get(n.id)
+				l.pingMu.Lock()
+				sent += l.pings.n
+				moments[l.pings.lastOut] = true
+				l.pingMu.Unlock()
+			}
+			return sent, moments
+		}
+		before, _ := pings()
+		time.Sleep(10 * interval)
+		sent, moments := pings()
+		if len(moments) != 1 {
+			t.Errorf("the last pings of three links went at %v, want one moment", moments)
+		}
+		if n := sent - before; n != 30 {
+			t.Errorf("%d pings on three links in ten intervals, want 30", n)
+		}
+	})
+}
+
 // TestRestartInPlace restarts a node on its old port. The stateless reset must
 // tell the others of it long before their connections time out.
 func TestRestartInPlace(t *testing.T) {

@@ -27,12 +27,14 @@ type pinger struct {
 }
 
 // wait returns how long to wait before the next ping: nothing while one is
-// unanswered, else what is left of interval.
+// unanswered, else until the next whole interval of the mesh's clock. So the
+// pings of all links go together, and their answers come together: a node that
+// nobody asks wakes once for all its peers, not for each of them.
 func (p *pinger) wait(now, interval time.Duration) time.Duration {
 	if p.n == 0 || p.open {
 		return 0
 	}
-	return interval - (now - p.lastOut)
+	return p.lastOut.Truncate(interval) + interval - now
 }
 
 func (p *pinger) sent(t1 int64, now time.Duration) {

@@ -20,8 +20,8 @@ func TestPinger(t *testing.T) {
 	if _, ok := p.answered(100, at(32)); ok {
 		t.Error("one ping was answered twice")
 	}
-	if got := p.wait(at(501), interval); got != at(1500) {
-		t.Errorf("answered: next ping in %v, want 1.5s", got)
+	if got := p.wait(at(501), interval); got != at(1499) {
+		t.Errorf("answered: next ping in %v, want 1.499s", got)
 	}
 	if got := p.silence(at(1900)); got != 0 {
 		t.Errorf("answered: silent for %v", got)
