@@ -152,7 +152,7 @@ type Core struct {
 const (
 	viewInterval  = 250 * time.Millisecond // without news; slots also follow from the time
 	idleInterval  = 500 * time.Millisecond // the same, of a room with nobody in it; well below viewKept
-	stillInterval = 5 * time.Second        // the same, of a room in which nothing has happened for stillAfter
+	stillInterval = 10 * time.Second       // the same, of a room in which nothing has happened for stillAfter
 	stillAfter    = 10 * time.Second       // more than rights are moved after by themselves
 	viewKept      = time.Second            // what an older view allows, others may have used since
 	sweepInterval = 5 * time.Second

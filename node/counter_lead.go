@@ -26,8 +26,12 @@ const nearNews = time.Second
 // and to answer.
 const leadSettles = 500 * time.Millisecond
 
-// claimInterval is how often a counter says that it is the one; in a room in which all is still, every stillInterval.
-const claimInterval = time.Second
+const (
+	// claimInterval is how often a counter says that it is the one.
+	claimInterval = time.Second
+	// claimStill is the same, of a room in which all is still.
+	claimStill = 5 * time.Second
+)
 
 // siteIDs names sites by ids of their own, so that one of them can be chosen
 // like a node.
@@ -298,7 +302,7 @@ type claiming struct {
 
 // due reports whether it is to be told once more, and of all rooms.
 func (c *claiming) due(now time.Time) (is, all bool) {
-	return now.Sub(c.at) >= claimInterval, c.at.IsZero() || now.Sub(c.all) >= stillInterval || now.Before(c.all)
+	return now.Sub(c.at) >= claimInterval, c.at.IsZero() || now.Sub(c.all) >= claimStill || now.Before(c.all)
 }
 
 // told notes that it is.
