@@ -346,7 +346,7 @@ func (g *gossip) WriteTo(b []byte, addr string) (time.Time, error) {
 func (g *gossip) WriteToAddress(b []byte, to memberlist.Address) (time.Time, error) {
 	now := time.Now()
 	packet := append([]byte{datagramGossip}, b...)
-	id, _, err := parseMemberName(to.Name)
+	id, boot, err := parseMemberName(to.Name)
 	if err != nil {
 		if addr, err := netip.ParseAddrPort(to.Addr); err == nil {
 			if l := g.m.links.at(addr); l != nil {
@@ -358,7 +358,9 @@ func (g *gossip) WriteToAddress(b []byte, to memberlist.Address) (time.Time, err
 		return now, nil
 	}
 	if l := g.m.links.get(id); l != nil {
-		l.queueDatagram(packet)
+		if !g.answered(b, boot, l) {
+			l.queueDatagram(packet)
+		}
 		return now, nil
 	}
 	addr, ok := g.m.members.addr(id)
@@ -375,11 +377,7 @@ func (g *gossip) packet(l *link, b []byte) error {
 	if err := g.check.packet(b); err != nil {
 		return err
 	}
-	select {
-	case g.packets <- &memberlist.Packet{Buf: b, From: netUDPAddr(l.addr), Timestamp: time.Now()}:
-	default:
-		g.m.count.gossipDropped.Add(1)
-	}
+	g.deliver(l, b)
 	return nil
 }
 

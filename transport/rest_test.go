@@ -24,7 +24,7 @@ func TestBytesAtRest(t *testing.T) {
 				after := ns[0].mesh.Stats()
 				perSecond := float64(after.BytesOut-before.BytesOut) / span.Seconds()
 				t.Logf("%d nodes: %.0f bytes/s out per node, %.0f per peer", n, perSecond, perSecond/float64(n-1))
-				if limit := 400 + 150*float64(n-1); perSecond > limit {
+				if limit := 200 + 110*float64(n-1); perSecond > limit {
 					t.Errorf("got %.0f bytes/s out at rest, want below %.0f", perSecond, limit)
 				}
 			})
