@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// refill is how long an unanswered pull of a joiner is waited for.
-	refill = time.Second
+	// refill is how long an unanswered pull of a joiner is waited for: up to slowest where answers come later than that.
+	refill  = time.Second
+	slowest = 8 * time.Second
 	// alone is how long a site in which nobody is ready waits for all to
 	// answer before one of them goes ahead, and forsaken how long before each
 	// goes by itself, unless it is new and somebody is ready.
@@ -22,6 +23,7 @@ type filling struct {
 	done     bool
 	since    time.Time            // when peers were first named; zero: not yet
 	asked    time.Time            // when the last pulls were sent
+	patience time.Duration        // how long these are waited for
 	answered map[crdt.NodeID]bool // who has given all it had, and whether it was ready then; nil once done
 	met      bool                 // somebody was seen who is ready
 	heard    time.Time            // when the first piece of the last-writer map came; zero: none has
@@ -151,7 +153,7 @@ func (r *Replica) fillers() (all []*link) {
 // fillPulls asks for the state: one ready member of the site, or all of it when none is, and
 // one ready member of another site.
 func (r *Replica) fillPulls(now time.Time) (out []Message) {
-	if r.fill.done || r.fill.since.IsZero() || now.Sub(r.fill.asked) < refill {
+	if r.fill.done || r.fill.since.IsZero() || now.Sub(r.fill.asked) < max(refill, r.fill.patience) {
 		return nil
 	}
 	r.fill.asked = now
@@ -170,12 +172,14 @@ func (r *Replica) fillPulls(now time.Time) (out []Message) {
 	return out
 }
 
-// filled takes note of an answer to one of our pulls and goes on asking if it
+// filled takes note of the answer to our last pull and goes on asking if it
 // was not all, and we fill, or keep what has come of the map. An answer that brought nothing is not followed up at
 // once: the next round of pulls does.
 func (r *Replica) filled(l *link, f *frame, progress bool, now time.Time) []Message {
+	l.answered = f.flags&flagMore == 0
 	fills, more := !r.fill.done && !r.fill.since.IsZero(), f.flags&flagMore != 0
 	if more && progress && (fills || r.transfer.from == l) {
+		r.fill.asked = now
 		return []Message{r.pullFrom(l, flagFill|flagEcho, now)}
 	}
 	if more || !fills {
@@ -184,6 +188,12 @@ func (r *Replica) filled(l *link, f *frame, progress bool, now time.Time) []Mess
 	r.fill.answered[l.peer.ID] = f.flags&flagReady != 0
 	r.checkReady(now)
 	return nil
+}
+
+// filledLate takes note of an answer to an earlier pull. What of it has to come together was not taken, so it is not all
+// that there is; and it is not followed up: whoever goes on by two answers has both be late for ever.
+func (r *Replica) filledLate() {
+	r.fill.patience = min(2*max(refill, r.fill.patience), slowest)
 }
 
 // Who gives a joiner all there is has it be known before, on its own disk: others forget what was deleted once all have

@@ -45,13 +45,17 @@ func (r *Replica) Receive(from Peer, payload []byte, now time.Time) ([]Message, 
 		return nil, r.refuse(refusedStale, fmt.Errorf("message from %s, which has started again: %w", from.incarnation(), ErrForged))
 	}
 	l.heard, l.ready = now, f.flags&flagReady != 0
+	last := r.answersLast(l, f)
 	progress, err := r.take(l, f, now)
 	r.confirm(l, f, now)
 	switch f.kind {
 	case pull:
 		return r.pulled(l, f, now), err
 	case answer:
-		l.answered = f.flags&flagMore == 0
+		if !last {
+			r.filledLate()
+			return nil, err
+		}
 		return r.filled(l, f, progress, now), err
 	case tell, survey:
 		r.asked(l, f)

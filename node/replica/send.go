@@ -331,8 +331,12 @@ func (r *Replica) appendPull(out []Message, now time.Time) []Message {
 	return append(out, r.pullFrom(r.list(p), 0, now))
 }
 
-// pullFrom asks one peer for all that we would take from it.
+// pullFrom asks one peer for all that we would take from it. A joiner wants to be answered in any case: the answer to what
+// it has asked before does not count any more.
 func (r *Replica) pullFrom(l *link, flags byte, now time.Time) Message {
+	if !r.fill.done {
+		flags |= flagFill
+	}
 	l.round++
 	l.asked = now
 	f := &frame{kind: pull, flags: flags, round: l.round, haveLWW: r.lww.Digest(), haveSums: r.sums.Digest()}

@@ -39,6 +39,7 @@ func (t *transfer) add(l *link, pieces []crdt.LWWPiece, now time.Time) bool {
 		return false
 	}
 	if t.from != l {
+		t.end()
 		*t = transfer{from: l, got: crdt.LWWDigest{}}
 	}
 	t.at = now
@@ -67,12 +68,17 @@ func (t *transfer) first(most int) crdt.LWWDigest {
 	return got
 }
 
+// answersLast reports whether a message answers what this start of the node has asked last.
+func (r *Replica) answersLast(l *link, f *frame) bool {
+	return f.kind == answer && f.to == r.cfg.Self.Boot && f.round == l.round
+}
+
 // takeMap takes in what a message has of the map; note is told of each piece, whether it was left aside for good, or
 // refused.
 func (r *Replica) takeMap(l *link, f *frame, note func(gap bool, err error) bool, now time.Time) {
 	t := &r.transfer
 	here := f.to == r.cfg.Self.Boot
-	goesOn := f.kind == answer && here && f.round == l.round // it answers what we have asked last
+	goesOn := r.answersLast(l, f)
 	whole := here && f.flags&flagWhole != 0 && (f.kind != answer || goesOn)
 	var got crdt.LWWDigest
 	if goesOn && t.from == l {

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -100,5 +101,40 @@ func TestATransferGoesOn(t *testing.T) {
 	send(flagWhole, pieces[1])
 	if x.lww.KnownOf(writer) != all.KnownOf(writer) || x.lww.KnownOf(nodeID(8)) != all.KnownOf(nodeID(8)) || x.transfer.from != nil {
 		t.Errorf("with the last answer it knows %v, want %v", x.lww.Digest(), all.Digest())
+	}
+}
+
+// TestAJoinerAsksOnceAtATime has a node come to a mate whose map takes several answers, over slow links, while its rooms
+// change: it is not ready before it has all of the map, is so after about as many round trips as there are answers, and
+// asks not much more often than that.
+func TestAJoinerAsksOnceAtATime(t *testing.T) {
+	for _, delay := range []time.Duration{5 * time.Millisecond, 150 * time.Millisecond, 700 * time.Millisecond} {
+		m := newMesh(t, 32)
+		nodes := m.sites(2, "east")
+		const pages, answers = 500, 5
+		for i := range 2 * pages {
+			if err := nodes[i%2].Set(fmt.Sprint("page ", i/2), make([]byte, 2000), m.now); err != nil {
+				t.Fatal(err)
+			}
+			if i%100 == 0 {
+				m.run(200 * time.Millisecond)
+			}
+		}
+		m.run(2 * time.Second)
+		m.minDelay, m.maxDelay = delay, delay
+		x := m.start(2, "east")
+		most := 3*answers*2*delay + 2*refill
+		took := m.until(most, fmt.Sprintf("with delays of %v it is filled", delay), func() bool {
+			for _, mate := range nodes[:2] {
+				m.visit(mate, roomID(int(m.now.UnixMilli()/100)%10))
+			}
+			return x.Ready()
+		})
+		if x.lww.Len() != pages {
+			t.Errorf("delays of %v: it is ready with %d of %d keys", delay, x.lww.Len(), pages)
+		}
+		if asked := x.Stats().MessagesOut["pull"]; asked > 5*answers {
+			t.Errorf("delays of %v: it asks %d times in %v", delay, asked, took)
+		}
 	}
 }
