@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -285,7 +284,7 @@ func (c *Core) papers(f *roomFacts, id crdt.NodeID) ticket.Amount {
 			in.Words = append(in.Words, w)
 		}
 	}
-	for _, other := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+	for _, other := range f.leavers {
 		in.Finals = append(in.Finals, f.finals[other])
 	}
 	return in.Rights()

@@ -118,6 +118,7 @@ type roomFacts struct {
 	closings perNode[ticket.Closings]
 
 	// What follows from these; see takeFinals.
+	leavers   []crdt.NodeID // of whom finals are, in order
 	again     map[crdt.NodeID]recovered
 	inherited map[crdt.NodeID]crdt.NodeID   // who had taken over from each, and left in turn: their last ledgers say so
 	counted   map[crdt.NodeID]ticket.Amount // minted by nodes that have left, as last ledgers say: exact
@@ -233,12 +234,14 @@ func (f *facts) readingOf(id crdt.RoomID) uint64 { return max(f.nodes, f.room(id
 // have recovered them, also where that was never heard of itself, and notes what those
 // who have left had minted.
 func (r *roomFacts) takeFinals() {
-	r.again, r.inherited, r.counted = maps.Clone(r.took), nil, nil
+	r.leavers, r.again, r.inherited, r.counted = nil, maps.Clone(r.took), nil, nil
 	r.takeClosings()
 	if len(r.finals) == 0 {
 		return // nearly always
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(r.finals), compareNodes) {
+	r.leavers = slices.AppendSeq(make([]crdt.NodeID, 0, len(r.finals)), maps.Keys(r.finals))
+	slices.SortFunc(r.leavers, compareNodes)
+	for _, id := range r.leavers {
 		f := r.finals[id]
 		for _, x := range f.Recovered {
 			if _, known := r.again[x.Dead]; !known {

@@ -342,17 +342,22 @@ func (r *Room) tellFinal(final ticket.Final, now time.Time) {
 // what they passed on is on disk, in all rooms.
 func (r *Room) announceHeirs(now time.Time) {
 	c := r.core
+	var untold []crdt.NodeID
 	r.mu.Lock()
-	leavers := r.rights.AnswersFor()
+	for id := range r.rights.Predecessors() {
+		if _, told := c.facts.left[id]; !told {
+			untold = append(untold, id)
+		}
+	}
 	var recovered []ticket.Recovery
-	if len(leavers) > 0 {
+	if len(untold) > 0 {
 		recovered = r.rights.Recovered()
 	}
 	r.mu.Unlock()
-	for _, id := range leavers {
-		_, told := c.facts.left[id]
+	slices.SortFunc(untold, compareNodes)
+	for _, id := range slices.Compact(untold) {
 		lost := slices.ContainsFunc(recovered, func(x ticket.Recovery) bool { return x.Dead == id })
-		if !told && !lost && c.facts.handedOver(id) {
+		if !lost && c.facts.handedOver(id) {
 			c.setFact(nodeKey(factLeft, id), c.self.Node[:], now)
 		}
 	}

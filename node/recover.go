@@ -238,7 +238,7 @@ func (r *Room) refuse(f *roomFacts, dead []crdt.NodeID, heir crdt.NodeID, now ti
 		}
 	}
 	// Once all are refused that have to be: who left to one of these is refused by that.
-	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+	for _, id := range f.leavers {
 		var keeper crdt.NodeID
 		_, recovered := f.again[id] // by those who did not know of the last ledger: what it had given is with the rest
 		if _, left := c.facts.leftTo(f, id); left && !recovered {
@@ -289,7 +289,7 @@ func (r *Room) inheritUnsent(f *roomFacts, now time.Time) {
 	if r.core.leave.on {
 		return // who leaves takes nothing up any more
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+	for _, id := range f.leavers {
 		for _, a := range f.finals[id].Accounts {
 			if !a.Gave.IsZero() {
 				r.inheritNothing(a.Node, now)
@@ -306,7 +306,7 @@ func (r *Room) takeOverByFinals(f *roomFacts, now time.Time) bool {
 		return true
 	}
 	have := r.rights.AnswersFor()
-	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+	for _, id := range f.leavers {
 		_, recovered := f.again[id]
 		if id != c.self.Node && !recovered && !f.keptForGood(id) && c.facts.keeper(f, id) == c.self.Node && !slices.Contains(have, id) {
 			r.gets(now)
@@ -330,7 +330,7 @@ func (c *Core) estate(f *roomFacts, dead []crdt.NodeID) ticket.Estate {
 		in.Minted = append(in.Minted, f.mintedBy(id))
 		noteFact(&in.Closings, id, f.closingsOf(id))
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(f.finals), compareNodes) {
+	for _, id := range f.leavers {
 		in.Finals = append(in.Finals, f.finals[id])
 	}
 	return in

@@ -2,6 +2,7 @@ package ticket
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -329,15 +330,23 @@ func (r *Rights) answersFor(id crdt.NodeID) bool {
 // AnswersFor returns, in order, the other nodes whose tickets this node answers
 // for.
 func (r *Rights) AnswersFor() []crdt.NodeID {
-	var out []crdt.NodeID
-	for id := range r.book.disk.taken {
-		out = append(out, id)
+	return slices.Compact(slices.SortedFunc(r.Predecessors(), crdt.NodeID.Compare))
+}
+
+// Predecessors yields what AnswersFor returns, in no order, and some of it twice.
+func (r *Rights) Predecessors() iter.Seq[crdt.NodeID] {
+	return func(yield func(crdt.NodeID) bool) {
+		for id := range r.book.disk.taken {
+			if !yield(id) {
+				return
+			}
+		}
+		for id := range r.book.disk.recovered {
+			if !yield(id) {
+				return
+			}
+		}
 	}
-	for id := range r.book.disk.recovered {
-		out = append(out, id)
-	}
-	slices.SortFunc(out, crdt.NodeID.Compare)
-	return slices.Compact(out)
 }
 
 // Settle takes what a node that has left had given to this one, or to one whose

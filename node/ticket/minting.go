@@ -51,9 +51,9 @@ func (r *Rights) OthersMinted(heard iter.Seq2[crdt.NodeID, Amount]) (sum Amount)
 		}
 		sum = sum.Add(a)
 	}
-	for _, id := range r.AnswersFor() {
+	for id := range r.Predecessors() {
 		if a, ok := r.minting(id); ok && !said[id] {
-			sum = sum.Add(a)
+			sum, said[id] = sum.Add(a), true
 		}
 	}
 	return sum
