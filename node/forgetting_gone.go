@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
+	"github.com/ropeline/ropeline/node/catalog"
 	"github.com/ropeline/ropeline/node/packed"
 	"github.com/ropeline/ropeline/node/ticket"
 )
@@ -16,6 +17,12 @@ import (
 func (g *goneNodes) forgetAll() {
 	c := g.core
 	rooms := slices.SortedFunc(maps.Keys(c.facts.rooms), crdt.RoomID.Compare)
+	named := slices.Clone(rooms)
+	if read := c.Catalog(); read != nil { // what a node remembers of its file is of no use without it
+		named = slices.AppendSeq(named, read.InFiles())
+		slices.SortFunc(named, crdt.RoomID.Compare)
+		named = slices.Compact(named)
+	}
 	inAll(g, rooms, func(room crdt.RoomID) func(crdt.NodeID) bool {
 		f := c.facts.room(room)
 		if f.retired {
@@ -24,7 +31,7 @@ func (g *goneNodes) forgetAll() {
 		return c.facts.mayForgetIn(f)
 	}, func(id crdt.NodeID) {
 		if g.mayForget(id) {
-			g.forget(id, rooms)
+			g.forget(id, named)
 		}
 	})
 }
@@ -126,6 +133,7 @@ func (g *goneNodes) forgetIn(room crdt.RoomID, id crdt.NodeID, now time.Time) {
 	for _, kind := range []string{factKnew, factMinted, factTold, factRests, factClosed, factRecovered, factFinal} {
 		g.delete(roomNodeKey(kind, room, id), now)
 	}
+	g.delete(catalog.PrintsKey(room, id), now)
 }
 
 // unknow takes a node out of what another one has told to be minted.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -131,7 +132,7 @@ func (c *Catalog) Bring(brought *Room, before Prints) *Room {
 
 // ReadPrints returns what a node remembers of a room in its file; nil: nothing.
 func ReadPrints(m Map, room crdt.RoomID, node crdt.NodeID) Prints {
-	value, _, ok := m.Get(printsKey(room, node))
+	value, _, ok := m.Get(PrintsKey(room, node))
 	var p Prints
 	if !ok || json.Unmarshal(value, &p) != nil {
 		return nil
@@ -145,9 +146,29 @@ func (p Prints) Remember(before Prints, room crdt.RoomID, node crdt.NodeID) []Wr
 	if maps.Equal(p, before) {
 		return nil
 	}
-	return []Write{{printsKey(room, node), encode(p)}}
+	return []Write{{PrintsKey(room, node), encode(p)}}
 }
 
-func printsKey(room crdt.RoomID, node crdt.NodeID) string {
+// PrintsKey returns the key of what a node remembers of a room in its file.
+func PrintsKey(room crdt.RoomID, node crdt.NodeID) string {
 	return kindFile + "/" + room.String() + "/" + node.String()
+}
+
+// InFiles yields all rooms that nodes may remember to have in their files, and what stands there for rate limits, each once.
+func (c *Catalog) InFiles() iter.Seq[crdt.RoomID] {
+	return func(yield func(crdt.RoomID) bool) {
+		if !yield(ofLimits) {
+			return
+		}
+		for id := range c.rooms {
+			if !yield(id) {
+				return
+			}
+		}
+		for id := range c.left { // deleted ones stay in files
+			if c.rooms[id] == nil && id != ofLimits && !yield(id) {
+				return
+			}
+		}
+	}
 }
