@@ -2,17 +2,13 @@ package node
 
 import (
 	"errors"
-	"flag"
-	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ropeline/ropeline/crdt"
-	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 )
 
@@ -72,7 +68,7 @@ func (w *leaveWalk) forgetAll() (forgotten int) {
 }
 
 // idle lets time pass in large steps.
-func (w *leaveWalk) idle(d time.Duration) {
+func (w *world) idle(d time.Duration) {
 	for end := w.now.Add(d); w.now.Before(end); w.now = w.now.Add(500 * time.Millisecond) {
 		w.run(10 * time.Millisecond)
 	}
@@ -94,74 +90,6 @@ func (m *machine) names(id crdt.NodeID) (all []string) {
 		all = append(all, "steps")
 	}
 	return append(slices.Sorted(slices.Values(all)), m.inMemory(id)...)
-}
-
-var churnNodes = flag.Int("nodes", 0, "how many nodes come and leave in TestChurnLeavesNothing; 0: a few")
-
-// TestChurnLeavesNothing: nodes come and go, and leave nothing to keep.
-func TestChurnLeavesNothing(t *testing.T) {
-	comings := 40
-	if *churnNodes > 0 {
-		comings = *churnNodes
-	} else if testing.Short() {
-		comings = 20
-	}
-	rooms := []room.Settings{escrowSettings(90), escrowSettings(60)}
-	if *churnNodes > 0 {
-		for range 98 {
-			rooms = append(rooms, escrowSettings(50))
-		}
-	}
-	for i := range rooms[1:] {
-		rooms[i+1].ID, rooms[i+1].Path = crdt.RoomID{8, byte(i)}, fmt.Sprint("/other", i)
-	}
-	w := newWorldOf(t, rooms, "a", "a", "b")
-	w.run(10 * time.Second)
-	came, most, gone := 0, 0, []crdt.NodeID(nil)
-	cycle := func(n int) {
-		for range n {
-			m := &machine{id: crdt.NodeID{byte(10 + came%200), byte(came / 200), 0xcc}, site: []string{"a", "b"}[came%2]}
-			w.nodes = append(w.nodes[:3], m) // the one before has left
-			w.start(m, rooms[0])
-			w.run(8 * time.Second)
-			w.leaves(m)
-			gone = append(gone, m.id)
-			most = max(most, w.nodes[0].core.replica.MapLen())
-			if came++; came%100 == 0 {
-				t.Logf("%d nodes: %+v, heap %d KiB", came, w.weigh(w.nodes[0]), liveHeap()>>10)
-			}
-		}
-		w.nodes = slices.Clone(w.nodes[:3]) // without the last that left
-		l := leaveWalk{world: w, Rand: rand.New(rand.NewPCG(1, 1))}
-		l.idle(70 * time.Minute)
-		w.members()
-	}
-	cycle(6)
-	before, heap := make([]weight, 3), w.heapOfNodes()
-	for i, m := range w.nodes {
-		before[i] = w.weigh(m)
-	}
-	cycle(comings)
-	for i, m := range w.nodes {
-		is := w.weigh(m)
-		t.Logf("node %d has %+v, and had %+v", i, is, before[i])
-		is.within(t, before[i], 1.1)
-		for _, id := range gone[max(0, len(gone)-50):] {
-			if names := m.names(id); len(names) > 0 {
-				t.Errorf("node %d names one that is gone: %q", i, names)
-			}
-		}
-	}
-	after := w.heapOfNodes()
-	if t.Logf("the three nodes had %d KiB of heap, and have %d after %d nodes came and left; %d keys at most", heap>>10, after>>10, comings, most); *churnNodes > 0 && float64(after) > 1.1*float64(heap) { // of a few rooms and nodes all is little
-		t.Errorf("the three nodes have %d bytes of heap, %d before", after, heap)
-	}
-	for _, room := range rooms {
-		if sum := w.heldAll(room.ID); sum.Places != int64(room.TotalActiveUsers) {
-			t.Errorf("room %s: %d places are held, want %d", room.ID, sum.Places, room.TotalActiveUsers)
-		}
-	}
-	runtime.KeepAlive(w)
 }
 
 // lookAll has all nodes look for what they may forget.
