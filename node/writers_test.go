@@ -2,6 +2,7 @@ package node
 
 import (
 	"encoding/binary"
+	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -65,10 +66,12 @@ func TestInventedWritersKeepNobodyOut(t *testing.T) {
 	w.agree()
 }
 
+var floodKeys = flag.Int("flood", 15_000, "how many keys a second are made up in TestAFloodHoldsNoChangeUp: more than messages carry in one")
+
 // TestAFloodHoldsNoChangeUp: a peer fills the map with tens of thousands of keys, and does not stop. What operators change
 // meanwhile is at all nodes within a second, also by way of those that pass the flood on.
 func TestAFloodHoldsNoChangeUp(t *testing.T) {
-	const second = 15_000 // keys, more than messages carry in one
+	second := *floodKeys
 	w := newCatalogWorld(t, shopSettings(90), "a", "a", "a", "b")
 	var clock crdt.Clock
 	keys := 0

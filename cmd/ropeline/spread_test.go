@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,12 +30,14 @@ func (p *running) asked(host string) (status int, body string) {
 	return resp.StatusCode, string(b)
 }
 
+var newSiteRooms = flag.Int("rooms", 100, "how many rooms TestVisitorsOfANewSite makes, each fifth with a page")
+
 // TestVisitorsOfANewSite makes 100 rooms that hold everybody, 20 of them with a page of 60 KB, and
 // starts a node in a new site: from its first answer on it lets nobody through to the site.
 func TestVisitorsOfANewSite(t *testing.T) {
 	inTestAll(t)
 	t.Parallel()
-	const rooms, pages = 100, 20
+	rooms, pages := *newSiteRooms, *newSiteRooms/5
 	nodes := meshOf(t, startOrigin(t), []string{"a", "a"}, nobody, "--host", "elsewhere.example")
 	for i := range rooms {
 		page := ""
