@@ -7,10 +7,12 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"slices"
+	"time"
 
 	"github.com/ropeline/ropeline/httpfront/gate/pass"
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/node"
+	"github.com/ropeline/ropeline/node/room"
 )
 
 // handler makes the answer to r. no says why r cannot be understood, if so.
@@ -246,4 +248,14 @@ var errDraining = errors.New("an upgrade while the front stops")
 func (f *Front) logPanic(p any) {
 	f.failures.tell(f.cfg.Logger, slog.LevelError, failureKind{title: "panic"}, "panic while serving a request",
 		slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+}
+
+// passDry lets somebody pass who would have queued, in a room that only tries its limits.
+// There is no session, so nothing hangs on how long the request goes on. It returns true.
+func (f *Front) passDry(a *admitted, decider Room, s *room.Settings, p *node.Pass, now time.Time) bool {
+	decider.CountDryRun()
+	a.settings, a.pass = s, *p
+	f.prove(a.req, s, &node.Pass{Visitor: p.Visitor, AcceptedAt: now}, now)
+	a.req.record.judged(Admitted, s, &a.pass, now)
+	return true
 }

@@ -104,6 +104,7 @@ func (l *Places) leaveLocked(p *Place) {
 		return
 	}
 	p.left = true
+	close(p.gone)
 	if p.waits != nil {
 		l.waiting.Remove(p.waits)
 	}
@@ -118,6 +119,7 @@ type Place struct {
 	net.Conn
 	of   *Places
 	from netip.Prefix // zero: an address without a limit of its own
+	gone chan struct{}
 
 	// guarded by of.mu
 	waits *list.Element // nil while a request is being answered
@@ -125,7 +127,7 @@ type Place struct {
 }
 
 func newPlace(of *Places, c net.Conn) *Place {
-	p := &Place{Conn: c, of: of}
+	p := &Place{Conn: c, of: of, gone: make(chan struct{})}
 	if addr := address.Of(c.RemoteAddr()); !address.Contains(of.cfg.Trusted, addr) {
 		p.from = address.Counted(addr)
 	}
@@ -159,6 +161,9 @@ func (p *Place) Await() {
 		p.waits = p.of.waiting.PushBack(p)
 	}
 }
+
+// Gone is closed once p has given its place up, to another connection or at its own end.
+func (p *Place) Gone() <-chan struct{} { return p.gone }
 
 // IsLimited reports whether p is of an address that has a limit of its own.
 func (p *Place) IsLimited() bool { return p.from.IsValid() }

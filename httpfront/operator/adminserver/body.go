@@ -1,7 +1,6 @@
 package adminserver
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/edge"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
 )
 
@@ -79,18 +79,25 @@ func (s *Server) dropBody(ctx *fasthttp.RequestCtx) {
 	if !ctx.Request.IsBodyStream() {
 		return
 	}
+	var gone <-chan struct{}
+	if p := edge.PlaceOf(ctx.Conn()); p != nil {
+		gone = p.Gone()
+	}
 	body, dropped := ctx.RequestBodyStream(), int64(0)
 	for dropped <= MaxBody {
 		n, err := io.CopyN(io.Discard, body, dropPiece)
 		dropped += n
-		if err == nil {
-			err = s.drops.WaitN(context.Background(), dropPiece)
-		}
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				ctx.SetConnectionClose()
 			}
 			break
+		}
+		piece := s.drops.ReserveN(time.Now(), dropPiece)
+		select {
+		case <-time.After(piece.Delay()):
+		case <-gone: // the connection is closed: what is held for it would be held beside what its successor has
+			piece.Cancel()
 		}
 	}
 	if dropped > MaxBody {

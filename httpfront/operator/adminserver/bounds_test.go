@@ -99,6 +99,27 @@ func TestBodiesAreDroppedAtARate(t *testing.T) {
 	}
 }
 
+// TestWhoGaveUpAPlaceIsNotHeld: a connection whose body is being dropped ends with its place, and not only once it may drop the
+// next piece: else there are more of them than places, the more the faster others come.
+func TestWhoGaveUpAPlaceIsNotHeld(t *testing.T) {
+	base, s := start(t, func(c *Config) {
+		withHealth(c)
+		c.Conns = 1
+	})
+	s.drops.SetLimit(rate.Every(time.Hour))
+	fmt.Fprintf(dial(t, base), "POST /thing HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", MaxBody, strings.Repeat("x", 2*dropPiece))
+	awaits := func(what string, waits bool) {
+		for end := time.Now().Add(10 * time.Second); s.drops.Tokens() < 0 != waits; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%s: waiting to drop the next piece is %v, want %v", what, !waits, waits)
+			}
+		}
+	}
+	awaits("with a long body", true)
+	wantStatus(t, base, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "200")
+	awaits("after another connection took its place", false)
+}
+
 // TestFewLongBodiesAtATime: those of operators are held a few at a time, and short ones beside them.
 func TestFewLongBodiesAtATime(t *testing.T) {
 	base, s := start(t, nil)
