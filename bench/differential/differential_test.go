@@ -120,6 +120,9 @@ func tryMany(t *testing.T, s *site, r *rand.Rand) {
 		if err != nil {
 			t.Fatalf("request %d, %q: %v", n, q.raw, err)
 		}
+		if len(wrong) > 0 && s.proxy != nil && !s.proxy.Running() {
+			t.Fatalf("%s by %s, request %d, %q, after %q: the proxy has ended: %s; it said last:\n%s", s.kind.name, s.way.name, n, q.raw, before.raw, s.proxy.State(), s.proxy.Tail(50))
+		}
 		seen[o]++
 		for _, reason := range known {
 			listed[reason]++

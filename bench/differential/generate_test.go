@@ -39,6 +39,8 @@ var remembered = []string{
 	"GET /open HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\nCONTENT-LENGTH: 18446744073709551616\r\nContent-Length: 0\r\n\r\n",
 	// It hands on HTTP/0.9 as well, of which sites read no fields.
 	"GET /open HTTP/0.9\r\nX-Id: {id}\r\nHost: b.example\r\n\r\n",
+	// nginx answers one without a version, and asks a site that refuses it.
+	"GET http://a.example/%EF%BC%8F%C3%25A9/tickets\r\nX-Id: {id}\r\nHost: a.example.\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 	// A path that differs from the room's by case alone, and has the room's further behind.
 	"GET /TICKETS/;/tickets.%252e/OPEN HTTP/1.1\r\nX-Id: {id}\r\nHost: a.example\r\n\r\n",
 	// A site that says yes to CONNECT has HAProxy make a tunnel, for what nobody asked about.

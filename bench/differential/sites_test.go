@@ -74,7 +74,8 @@ type site struct {
 	kind  kind
 	addr  string // of the site itself; one in this process chooses it when it starts, so that nobody can take it before
 	way   way
-	front string // where visitors connect
+	front string       // where visitors connect
+	proxy *rig.Process // that is there, if it is a program
 	dir   string
 	stop  []func() error
 	said  func() string // last, if it is a program

@@ -49,7 +49,7 @@ var oldest = exception{
 	reason: "nginx answers HTTP/0.9, whose requests have no fields and whose answers have no head; it asks about them as about others",
 	is: func(q *request, l line) bool {
 		first, _, _ := strings.Cut(string(q.raw), "\r\n")
-		return !strings.Contains(first, " HTTP/") && !strings.HasPrefix(l.id, "q") && l.page == "open"
+		return !strings.Contains(first, " HTTP/") && !strings.HasPrefix(l.id, "q") && l.page != "tickets"
 	},
 }
 
@@ -68,7 +68,7 @@ func (s *site) open(ctx context.Context, w way) (stop func() error, err error) {
 	}
 	err = rig.Try(func() {
 		dir := rig.Got(os.MkdirTemp(s.dir, "way"))
-		if s.way = w; w.example == "" {
+		if s.way, s.proxy = w, nil; w.example == "" {
 			at, stopNode, err := startNode(ctx, dir, s.addr, nobody)
 			rig.Must(err)
 			s.front, stops = at.Visitors, append(stops, stopNode)
@@ -83,8 +83,8 @@ func (s *site) open(ctx context.Context, w way) (stop func() error, err error) {
 		rig.Must(err)
 		stops = append(stops, stopNode)
 		e.Verdicts = at.Verdicts
-		p := rig.Got(e.Start(ctx, rig.Got(e.Write(dir)), ""))
-		stops = append(stops, p.Stop)
+		s.proxy = rig.Got(e.Start(ctx, rig.Got(e.Write(dir)), ""))
+		stops = append(stops, s.proxy.Stop)
 	})
 	if err != nil {
 		return nil, errors.Join(err, stop())
