@@ -95,6 +95,8 @@ func TestOnlyGoodProofsAreTaken(t *testing.T) {
 		"too long":                  strings.Repeat("a", tokenMax+1),
 		"a line end in it":          header + "." + payload[:9] + "\n" + payload[9:] + "." + signature,
 		"a line end behind it":      whole + "\r\n",
+		"another spelling of it":    header + "." + payload[:len(payload)-1] + "1." + signature,
+		"one of its signature":      whole[:len(whole)-1] + "B",
 		"no signature":              header + "." + payload + ".",
 		"half a signature":          whole[:len(whole)-10],
 		"alg none":                  "eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0." + payload + ".",
@@ -309,8 +311,7 @@ func FuzzCheck(f *testing.F) {
 	f.Add("eyJhbGciOiJFZERTQSIsImtpZCI6Im9uZSIsInR5cCI6IkpXVCJ9.e30.AAAA")
 	f.Add(sign(jose.EdDSA, key("one", 2).Key, "one", "JWT", map[string]any{}))
 	f.Fuzz(func(t *testing.T, token string) {
-		// The last character of a text in base64 has bits that say nothing.
-		if _, err := v.Check(t.Context(), token); err == nil && token[:len(token)-1] != good[:len(good)-1] {
+		if _, err := v.Check(t.Context(), token); err == nil && token != good {
 			t.Errorf("%q is taken", token)
 		}
 	})
