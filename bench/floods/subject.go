@@ -100,10 +100,12 @@ func (s *subject) start(ctx context.Context, binary string, state nodeState, con
 // forwarded is what a proxy tells of the visitor.
 const forwarded = "X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /\r\nX-Forwarded-Host: shop.example\r\nX-Forwarded-Proto: https\r\nX-Forwarded-For: 192.0.2.7\r\n"
 
-// metric returns one of the node's own figures.
+// metric returns one of the node's own figures. Its connection ends with that: kept open, it would be one more than there may be at "admin", and
+// those of a flood would take each other's places for as long as the tool looks, and no longer.
 func (s *subject) metric(ctx context.Context, name string) (n int) {
 	req := rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.at["admin"]+"/metrics", nil))
 	req.Header.Set("Authorization", "Bearer "+token)
+	req.Close = true
 	resp := rig.Got(http.DefaultClient.Do(req))
 	defer resp.Body.Close()
 	_, value, _ := bytes.Cut(rig.Got(io.ReadAll(resp.Body)), []byte("\n"+name+" "))
@@ -261,7 +263,7 @@ const littleGarbage = 100 * time.Second
 // await returns when the flood is at its bound, and what comes and goes there is as it will be: who is in line, which takes time, and the heap,
 // which takes collections. Each sets up to where the heap grows until the next by what is alive, and pages become resident when it first grows into
 // them. The first one at the bound finds all of the flood, the second ends the growth up to there, in the third cycle what stacks gave back is filled,
-// and in the fourth stacks grew once more in one series of four, and in none after it. Where little garbage is made the heap does not grow into what it may.
+// and one of those after it makes more stacks smaller than any before. Where little garbage is made the heap does not grow into what it may.
 func (f *running) await(ctx context.Context, s *subject, c config, told func()) {
 	begun, first, is, since := time.Now(), -1, 0, time.Time{}
 	for next := begun.Add(10 * time.Second); ; {
