@@ -127,8 +127,7 @@ func New(cfg Config) (*Verifier, error) {
 
 func (c *Config) complete() {
 	c.Header = cmp.Or(c.Header, header)
-	c.Leeway = cmp.Or(c.Leeway, 5*time.Second)
-	c.Leeway = max(0, c.Leeway)
+	c.Leeway = max(0, cmp.Or(c.Leeway, 5*time.Second))
 	c.Refresh = cmp.Or(c.Refresh, time.Minute)
 	c.Client = cmp.Or(c.Client, &http.Client{Timeout: 5 * time.Second})
 	c.Logger = cmp.Or(c.Logger, slog.Default())

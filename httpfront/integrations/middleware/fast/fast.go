@@ -4,8 +4,10 @@ package fast
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -32,8 +34,11 @@ func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestH
 		q := question(g, ctx)
 		v := g.Ask(context.Background(), q)
 		if !v.Admitted {
-			if q.Body && ctx.RequestBodyStream() != nil { // fasthttp would take what is left of it for requests
-				ctx.SetConnectionClose()
+			if q.Body && ctx.RequestBodyStream() != nil {
+				// Who still sends it when the connection ends does not get the answer. The server of net/http reads as much, but after it.
+				_ = ctx.Conn().SetReadDeadline(time.Now().Add(time.Second))
+				_, _ = io.CopyN(io.Discard, ctx.RequestBodyStream(), 256<<10)
+				ctx.SetConnectionClose() // fasthttp would take what is left of it for requests
 			}
 			for name, values := range v.Header {
 				for _, value := range values {

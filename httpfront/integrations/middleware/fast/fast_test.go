@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fasthttp/fasthttputil"
@@ -100,6 +101,31 @@ func TestABodyThatNobodyReadsIsNoRequest(t *testing.T) {
 		if resp.Close != closed {
 			t.Errorf("%q: the connection is closed: %v", fields, resp.Close)
 		}
+	}
+}
+
+// TestALateBodyLosesNoAnswer: whoever sends a body after its head gets the answer, and no end of the connection amid the body.
+func TestALateBodyLosesNoAnswer(t *testing.T) {
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }))
+	defer node.Close()
+	g := must.Do(middleware.New(middleware.Config{Nodes: []string{node.URL}, Logger: slog.New(slog.DiscardHandler)}))
+	ln := must.Do(net.Listen("tcp", "127.0.0.1:0"))
+	defer ln.Close()
+	srv := &fasthttp.Server{Handler: Handler(g, nil), StreamRequestBody: true}
+	go srv.Serve(ln)
+	conn := must.Do(net.Dial("tcp", ln.Addr().String()))
+	defer conn.Close()
+	must.Do(io.WriteString(conn, "POST / HTTP/1.1\r\nHost: shop.example\r\nTransfer-Encoding: chunked\r\n\r\n"))
+	r := bufio.NewReader(conn)
+	conn.SetReadDeadline(time.Now().Add(50 * time.Millisecond)) // an answer that does not wait comes within that
+	_, _ = r.Peek(1)
+	conn.SetReadDeadline(time.Time{})
+	for _, part := range []string{"6\r\nitem=4\r\n", "0\r\n\r\n"} {
+		must.Do(io.WriteString(conn, part))
+		time.Sleep(time.Millisecond) // it arrives by itself
+	}
+	if resp := must.Do(http.ReadResponse(r, nil)); resp.StatusCode != http.StatusTooManyRequests || !resp.Close {
+		t.Errorf("code %d, closed %v", resp.StatusCode, resp.Close)
 	}
 }
 
