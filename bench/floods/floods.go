@@ -84,7 +84,7 @@ func Entry() measurement.Entry {
 			o.DurationVar(&c.window, "window", 10*time.Second, "how long requests of the visitor are measured at a time")
 			o.IntVar(&c.most, "connections", defaultConns, "max-connections of the node; fewer where the limit of open files is too low")
 			o.IntVar(&c.sent, "requests", 1<<30, "how many requests fill a table, at most; fewer than a table takes are for trying out")
-			o.IntVar(&c.cycles, "collections", 8, "how many garbage collections pass at its bound before memory is looked at")
+			o.IntVar(&c.cycles, "collections", 4, "how many garbage collections pass at its bound before memory is looked at")
 			o.StringSliceVar(&c.only, "only", names(), "which kinds")
 			return func(ctx context.Context, r *measurement.Run) error { return measure(ctx, c, r) }
 		},

@@ -263,7 +263,7 @@ const littleGarbage = 100 * time.Second
 // await returns when the flood is at its bound, and what comes and goes there is as it will be: who is in line, which takes time, and the heap,
 // which takes collections. Each sets up to where the heap grows until the next by what is alive, and pages become resident when it first grows into
 // them. The first one at the bound finds all of the flood, the second ends the growth up to there, in the third cycle what stacks gave back is filled,
-// and one of those after it makes more stacks smaller than any before. Where little garbage is made the heap does not grow into what it may.
+// and a later one can still bring a step (docs/measurements.md). Where little garbage is made the heap does not grow into what it may.
 func (f *running) await(ctx context.Context, s *subject, c config, told func()) {
 	begun, first, is, since := time.Now(), -1, 0, time.Time{}
 	for next := begun.Add(10 * time.Second); ; {
