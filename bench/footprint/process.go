@@ -34,7 +34,7 @@ func startNode(ctx context.Context, binary, config string, use func(*process)) {
 	rig.Must(os.WriteFile(file, []byte(config), 0o600))
 	p.listen, p.admin = rig.Got(rig.Free()), rig.Got(rig.Free())
 	began := time.Now()
-	p.Process = rig.Got(rig.Start(ctx, rig.Command{Name: binary, Args: []string{
+	p.Process = rig.Got(rig.Start(ctx, rig.Command{Name: binary, Env: []string{rig.Shipped}, Args: []string{
 		"run", "--config", file, "--listen", p.listen, "--admin", p.admin,
 		"--name", "n1", "--mesh", rig.Got(rig.Free()), "--bootstrap-nodes", "n1", "--secret-file", secret, "--data-dir", filepath.Join(p.dir, "data"),
 	}}))

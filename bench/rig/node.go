@@ -53,7 +53,7 @@ func (n *Node) Start() error {
 	}
 	// It ends with the mesh, or as its test says.
 	p, err := Start(context.Background(), Command{
-		Name: n.mesh.cfg.Binary, Args: append(args, n.Args...),
+		Name: n.mesh.cfg.Binary, Args: append(args, n.Args...), Env: []string{Shipped},
 		Log: filepath.Join(n.mesh.cfg.Dir, stem+".log"), Reader: n.mesh.cfg.LogReader, Namespace: n.Place.Namespace,
 	})
 	if err != nil {

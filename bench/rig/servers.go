@@ -111,8 +111,11 @@ type NodeConfig struct {
 	Dir           string   // where its configuration and its data are, which is there
 	Config        string   // lines of its configuration file
 	Args          []string // more of its command line
-	Env           []string // more variables
+	Env           []string // more variables, and others in place of Shipped
 }
+
+// Shipped is what a node is started with by what we ship, the unit for systemd and the image for containers.
+const Shipped = "GODEBUG=gcshrinkstackoff=1"
 
 // StartNode starts a node on the core of servers, with one processor, as all Go programs here. Its data directory is new.
 func StartNode(ctx context.Context, n NodeConfig) (*Process, error) {
@@ -121,6 +124,6 @@ func StartNode(ctx context.Context, n NodeConfig) (*Process, error) {
 		return nil, err
 	}
 	args := append([]string{"run", "--origin", "http://" + n.Site, "--listen", n.Listen, "--admin", n.Admin, "--data-dir", data}, n.Args...)
-	c := Command{Core: OfServer, Env: append([]string{"GOMAXPROCS=1"}, n.Env...), Name: n.Binary, Args: append(args, "--config")}
+	c := Command{Core: OfServer, Env: append([]string{"GOMAXPROCS=1", Shipped}, n.Env...), Name: n.Binary, Args: append(args, "--config")}
 	return startWith(ctx, c, filepath.Join(n.Dir, "ropeline.yaml"), n.Config)
 }

@@ -84,7 +84,7 @@ func startSuspended(p *place) *subject { return asNode(p.proxied(startNode(p, "s
 func startNode(p *place, config string) (*rig.Process, error) {
 	return rig.StartNode(p.ctx, rig.NodeConfig{
 		Binary: p.run.Binary, Listen: p.listen, Admin: p.admin, Site: p.site, Dir: p.dir,
-		Config: longConnections + config, Env: []string{traceCollections},
+		Config: longConnections + config, Env: []string{rig.Shipped + ",gctrace=1"},
 	})
 }
 

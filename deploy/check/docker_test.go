@@ -75,7 +75,7 @@ func TestDockerfile(t *testing.T) {
 	if uid, _, _ := strings.Cut(user, ":"); uid != "65532" {
 		t.Errorf("the image runs as %q; clusters that refuse root want a number", user)
 	}
-	if !slices.Equal(entry, []string{"/ropeline"}) || !slices.Equal(command, []string{"run"}) || !slices.Equal(env, []string{"STATE_DIRECTORY=/data"}) {
+	if !slices.Equal(entry, []string{"/ropeline"}) || !slices.Equal(command, []string{"run"}) || !slices.Equal(env, []string{"STATE_DIRECTORY=/data", "GODEBUG=gcshrinkstackoff=1"}) {
 		t.Errorf("the image runs %q %q with %q", entry, command, env)
 	}
 }
