@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 	"unsafe"
 
@@ -36,19 +37,25 @@ func (p *poller) dial(address string, key int32) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	to := at.AddrPort()
-	if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
-		return -1, fmt.Errorf("connect to %s: %w", address, err)
+	if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), // of one write nothing is to be held back
+			unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 10}),
+			connect(fd, at.AddrPort()),
+			unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: key, Events: unix.EPOLLIN}))
 	}
-	err = errors.Join(unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1), // of one write nothing is to be held back
-		unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 10}),
-		unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()}),
-		unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Fd: key, Events: unix.EPOLLIN}))
 	if err != nil {
 		_ = unix.Close(fd)
 		return -1, fmt.Errorf("connect to %s: %w", address, err)
 	}
 	return fd, nil
+}
+
+// connect goes on after a signal, as Go sends some to its own threads: where a socket has a timeout, the kernel does not.
+func connect(fd int, to netip.AddrPort) (err error) {
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().Unmap().As4()})
+	}
+	return err
 }
 
 // wait waits for events, for up to d, and not at all if d is not above 0. What it returns holds until the

@@ -37,12 +37,6 @@ func (p *Process) CPU() (time.Duration, error) {
 	return u.CPU, err
 }
 
-// Own is the processor time that this process has used, its children not included; 0 where it is not known.
-func Own() time.Duration {
-	used, _ := processClock(os.Getpid())
-	return used
-}
-
 // usageOf is Usage of a process by its number, as the files below proc and the clock have it.
 func usageOf(proc string, pid int, clock func(pid int) (time.Duration, error)) (total Usage, err error) {
 	err = Try(func() {
