@@ -1,15 +1,19 @@
 package rate
 
 import (
+	"fmt"
 	"net"
+	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// TestSignalsDoNotEndDialing connects to a server whose line is full, while signals come, until it takes connections.
+// TestSignalsDoNotEndDialing connects to a server whose line is full. A signal comes while it waits, and then the server takes
+// connections.
 func TestSignalsDoNotEndDialing(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -49,9 +53,21 @@ func TestSignalsDoNotEndDialing(t *testing.T) {
 		done <- err
 	}()
 	who := <-thread
-	for range 50 {
-		_ = unix.Tgkill(unix.Getpid(), who, unix.SIGURG) // an error: it has ended, which shows below
-		time.Sleep(time.Millisecond)                     // so that it has gone on
+	connecting := fmt.Sprint(unix.SYS_CONNECT, " ")
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		is, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/syscall", who))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(string(is), connecting) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("it does not wait for the server, but is in %q", is)
+		}
+	}
+	if err := unix.Tgkill(unix.Getpid(), who, unix.SIGURG); err != nil {
+		t.Fatal(err)
 	}
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}); err != nil {
 		t.Fatal(err)
