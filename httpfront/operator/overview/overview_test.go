@@ -139,6 +139,7 @@ func TestWhatIsSeenOfAMesh(t *testing.T) {
 		here.status.RoomsRefused = []node.RefusedStatus{{Room: shop.String(), Name: "shop", Event: "sale", Reason: "another one takes the time"}}
 		must.Run(t, o.Run)
 		time.Sleep(time.Minute)
+		synctest.Wait() // for the figure that is due by now
 		is(t, "calls while nobody looks", peers.called.Load(), int32(0))
 		s := o.Snapshot(time.Now())
 		if len(s.Rooms) != 1 || len(s.Nodes) != 2 || len(s.Sites) != 2 || s.Node != here.status.Node {
