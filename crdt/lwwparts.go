@@ -31,8 +31,8 @@ func (m *LWW) Changes() uint64 { return m.changes }
 const MaxParts = maxLWWEntries + 2*maxWriters
 
 // Parts returns what has changed since Changes returned a number; of 0, everything.
-// Whoever stores it has to do so as a whole, or in this order: what is known of a node
-// is true only with its writes.
+// Whoever stores it has to do so as a whole: what is known of a node is true only with its writes, and with what has won over
+// them.
 func (m *LWW) Parts(since uint64) []Part {
 	var out []Part
 	for k, c := range m.entries.since(since) {
@@ -54,8 +54,7 @@ func (m *LWW) Parts(since uint64) []Part {
 			out = append(out, h.part(writer))
 		}
 	}
-	// By name, but for what is known: that comes last, though its names come first.
-	slices.SortFunc(out, func(a, b Part) int { return cmp.Or(-cmp.Compare(a.Name[0], b.Name[0]), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 

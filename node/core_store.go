@@ -19,10 +19,7 @@ import (
 // of its own, and the facts. Core says what to write, and waits for word of it;
 // whoever runs it brings the disk.
 
-const (
-	rightsObject = "rights/" // and the room's id
-	factsObject  = "facts"   // each fact under a name of its own
-)
+const rightsObject = "rights/" // and the room's id
 
 // storing is the state of a node's disk, as the loop knows it.
 type storing struct {
@@ -32,15 +29,15 @@ type storing struct {
 	over    []*Room         // are kept no longer: what is stored of them goes to found
 	dropped []durable.Write // deletes what is stored of rooms that are gone, until it is durable
 
-	forgotten []crdt.Part     // what is to be removed from the facts on disk, and what is to stand there in its place
-	touched   []*Room         // may have something to write
-	flying    bool            // a batch is under way
-	drops     int             // how many of dropped are in it
-	rooms     []*Room         // whose it is
-	next      []durable.Write // the facts of that batch
-	waiting   []crdt.Part     // facts for the batches after it
-	partsAt   uint64          // how far the facts on disk are once none waits
-	holds     crdt.LWWDigest  // what is on disk then, as replica.Unkept has it
+	forgotten []crdt.Part    // what is to be removed from the facts on disk, and what is to stand there in its place
+	touched   []*Room        // may have something to write
+	flying    bool           // a batch is under way
+	drops     int            // how many of dropped are in it
+	rooms     []*Room        // whose it is
+	facts     factsBatches   // what is to be written of them; of the batch that is under way as well
+	left      factsBatches   // what is left of it after that batch
+	partsAt   uint64         // how far the facts on disk are then
+	holds     crdt.LWWDigest // what is on disk then, as replica.Unkept has it
 
 	renewAt    uint64         // partsAt of the facts that Stored has returned since a write failed; 0: it was not asked
 	renewHolds crdt.LWWDigest // and what is on disk then
@@ -51,9 +48,14 @@ type storing struct {
 // names of their parts.
 func (s *storing) load(all []durable.Write) (facts map[string][]byte, err error) {
 	s.found, facts = map[crdt.RoomID][]ticket.Put{}, map[string][]byte{}
+	aside := map[string][]byte{}
 	for _, w := range all {
-		if w.Object == factsObject {
+		switch w.Object {
+		case factsObject:
 			facts[w.Key] = w.Value
+			continue
+		case asideObject:
+			aside[w.Key] = w.Value
 			continue
 		}
 		id, ok := strings.CutPrefix(w.Object, rightsObject)
@@ -63,6 +65,7 @@ func (s *storing) load(all []durable.Write) (facts map[string][]byte, err error)
 		}
 		s.found[room] = append(s.found[room], ticket.Put{Key: w.Key, Value: w.Value})
 	}
+	s.facts = goOn(facts, aside)
 	return facts, nil
 }
 
@@ -78,10 +81,12 @@ func (c *Core) restoreFacts(stored map[string][]byte) error {
 		for _, p := range parts {
 			s.forgotten = append(s.forgotten, crdt.Part{Name: p.Name})
 		}
+		s.facts.step = takeAside
 		return nil
 	}
 	err := c.replica.RestoreMap(parts)
 	_, s.saved = c.replica.MapParts(0)
+	s.partsAt = s.saved
 	return err
 }
 
@@ -97,7 +102,8 @@ func (c *Core) takeStored(all []durable.Write, configured []room.Settings) error
 	if err := c.restoreFacts(facts); err != nil {
 		return fmt.Errorf("stored facts: %w", err)
 	}
-	c.replica.Keep(c.replica.Unkept())
+	s.holds = c.replica.Unkept()
+	c.replica.Keep(s.holds)
 	c.facts.update()
 	rooms := map[crdt.RoomID]*Room{}
 	if c.catalog != nil {
@@ -140,9 +146,9 @@ func (c *Core) Writes() []durable.Write {
 		return nil
 	}
 	s.putAside()
-	behind := len(s.waiting) > 0
+	behind := !s.facts.done()
 	out, facts := append([]durable.Write(nil), s.dropped...), c.factWrites()
-	s.drops, behind = len(out), behind || len(s.waiting) > 0
+	s.drops, behind = len(out), behind || !s.left.done()
 	var later []*Room
 	for _, r := range s.touched {
 		if r.touched = false; r.gone {
@@ -201,38 +207,30 @@ func appendPuts(out []durable.Write, id crdt.RoomID, puts []ticket.Put) []durabl
 	return out
 }
 
-// maxFactBatch bounds the facts of one batch, in bytes: a store takes only so much of
-// one object at once, and rights shall not wait long for facts.
-const maxFactBatch = 1 << 20
-
-// factCost is what a fact takes beside its name and its value.
-const factCost = 128
-
 // factWrites returns facts that have changed since those on disk, as many as go in a batch.
-func (c *Core) factWrites() []durable.Write {
+func (c *Core) factWrites() (batch []durable.Write) {
 	s := &c.storing
-	s.next = nil
-	if len(s.waiting) == 0 {
-		if s.waiting, s.partsAt = c.changedFacts(); len(s.waiting) == 0 {
-			s.saved = s.partsAt
-			c.replica.Keep(s.holds)
-			return nil
-		}
+	if s.facts.done() {
+		var parts []crdt.Part
+		parts, s.partsAt = c.changedFacts()
+		s.facts = newFactsBatches(parts)
 	}
-	n := 0
-	for size := 0; n < len(s.waiting) && size < maxFactBatch; n++ {
-		p := s.waiting[n]
-		size += factCost + len(p.Name) + len(p.Value)
-		s.next = append(s.next, durable.Write{Object: factsObject, Key: p.Name, Value: p.Value})
+	if batch, s.left = s.facts.next(); len(batch) == 0 {
+		s.factsWritten(c)
 	}
-	if s.waiting = s.waiting[n:]; len(s.waiting) == 0 {
-		s.waiting = nil
-	}
-	return s.next
+	return batch
 }
 
-// changedFacts returns the parts of the map that have changed since those on disk, in an
-// order in which they may be written in several batches, and how far the disk is with them.
+// factsWritten notes that a batch of facts is on disk.
+func (s *storing) factsWritten(c *Core) {
+	s.facts, s.left = s.left, factsBatches{}
+	if s.facts.done() {
+		s.saved = s.partsAt
+		c.replica.Keep(s.holds)
+	}
+}
+
+// changedFacts returns the parts of the map that have changed since those on disk, and how far the disk is with them.
 // What is on disk is nowhere kept beside the map itself: it would take as much again.
 func (c *Core) changedFacts() ([]crdt.Part, uint64) {
 	s := &c.storing
@@ -269,10 +267,7 @@ func (c *Core) Written(err error, now time.Time) []Message {
 	if s.dropped = s.dropped[s.drops:]; len(s.dropped) == 0 {
 		s.dropped = nil
 	}
-	if s.next = nil; len(s.waiting) == 0 {
-		s.saved = s.partsAt
-		c.replica.Keep(s.holds)
-	}
+	s.factsWritten(c)
 	var out []Message
 	for _, r := range rooms {
 		out = append(out, r.confirmed(now)...)
@@ -321,8 +316,9 @@ func (c *Core) Stored() []durable.Write {
 // failed, it is the old store that goes on, with what was written to it before.
 func (c *Core) StoreBack(now time.Time) {
 	s := &c.storing
-	s.failed, s.next, s.waiting = nil, nil, nil
+	s.failed = nil
 	if s.renewAt > 0 {
+		s.facts = factsBatches{}
 		s.saved, s.partsAt, s.holds = s.renewAt, s.renewAt, s.renewHolds
 		c.replica.Keep(s.holds)
 	}
