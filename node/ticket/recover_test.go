@@ -332,6 +332,9 @@ func TestGiftsReachWhoWasCalledDead(t *testing.T) {
 		if got := d.Held(); got != held {
 			t.Errorf("%s: holds %v, want %v", when, got, held)
 		}
+		if d.GiftDue(at(s)) != (sent > 0) {
+			t.Errorf("%s: says the contrary of whether gifts are due", when)
+		}
 		got := d.TransfersDue(at(s))
 		if len(got) != sent || sent > 0 && (got[0].To != leaver || got[0].Gave != Amount{4, 1}) {
 			t.Errorf("%s: sends %+v, want %d gifts", when, got, sent)

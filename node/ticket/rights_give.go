@@ -100,19 +100,21 @@ func (r *Rights) Give(to crdt.NodeID, a Amount, now time.Time) Amount {
 // GiftDue reports whether TransfersDue may return a gift.
 func (r *Rights) GiftDue(now time.Time) bool {
 	elapsed := r.elapsed(now)
-	return slices.ContainsFunc(r.out.gifts, func(g gift) bool { return elapsed >= g.next })
+	return slices.ContainsFunc(r.out.gifts, func(g gift) bool { return elapsed >= g.next && r.sends(g.to) })
+}
+
+// sends reports whether gifts go to a node.
+func (r *Rights) sends(to crdt.NodeID) bool {
+	return !r.book.failed && !r.refused(to) && !r.handed(to)
 }
 
 // TransfersDue returns the gifts to be sent now, to whoever answers for To, until
 // they are acknowledged.
 func (r *Rights) TransfersDue(now time.Time) []Transfer {
 	var out []Transfer
-	if r.book.failed {
-		return nil
-	}
 	for i := range r.out.gifts {
 		g := &r.out.gifts[i]
-		if r.refused(g.to) || r.handed(g.to) || !g.due(r.elapsed(now)) {
+		if !r.sends(g.to) || !g.due(r.elapsed(now)) {
 			continue
 		}
 		out = append(out, Transfer{Room: r.cfg.Room, From: r.cfg.Self.Node, To: g.to, Gave: g.gave, Code: r.cfg.Code(r.cfg.Room, g.to, g.gave)})
