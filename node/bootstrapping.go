@@ -133,10 +133,9 @@ func (b *bootstrapper) run(ctx context.Context, mesh Mesh, name, site string) {
 	for {
 		var out []bootstrap.Out
 		now := b.now()
-		if b.stands.Load() {
+		if !stands && b.stands.Load() {
 			m.Complete()
-			if !stands && m.Done() {
-				stands = true
+			if stands = m.Done(); stands {
 				ticker.Reset(standingTick)
 			}
 		}
