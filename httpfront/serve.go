@@ -139,7 +139,7 @@ var (
 // readHead waits for a whole head and returns it, with its last empty line; it is good until the
 // next read. If it is refused, it is as much of it as has come.
 func (f *Front) readHead(e *client) (head []byte, no http1.Refusal, err error) {
-	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one
+	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one, and of what begins the others
 	for {
 		b, _ := e.in.Peek(e.in.Buffered())
 		switch end, no = http1.HeadEnd(b, end); {
@@ -154,7 +154,7 @@ func (f *Front) readHead(e *client) (head []byte, no http1.Refusal, err error) {
 		case len(b) >= bufferSize:
 			return b, headTooLong, nil
 		}
-		if !timed {
+		if !timed && len(b) > 0 {
 			timed = true
 			e.SetReadDeadline(time.Now().Add(f.cfg.Timeouts.Head))
 		}

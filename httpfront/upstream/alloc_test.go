@@ -4,6 +4,7 @@ package upstream
 
 import (
 	"io"
+	"net"
 	"testing"
 	"time"
 )
@@ -23,16 +24,17 @@ func TestAcquiringAKeptConnectionDoesNotAllocate(t *testing.T) {
 }
 
 func TestAskingDoesNotAllocate(t *testing.T) {
-	g, ln := asked(t)
-	c, o := dialled(t, g, ln)
-	go io.CopyBuffer(struct{ io.Writer }{o.Conn}, struct{ io.Reader }{o.Conn}, make([]byte, 4))
-	request := []byte("ask\n")
-	if n := testing.AllocsPerRun(200, func() {
-		if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
-			t.Fatal(err)
+	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
+		c, o := dialled(t, g, ln)
+		go io.CopyBuffer(struct{ io.Writer }{o.Conn}, struct{ io.Reader }{o.Conn}, make([]byte, 4))
+		request := []byte("ask\n")
+		if n := testing.AllocsPerRun(200, func() {
+			if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
+				t.Fatal(err)
+			}
+			c.br.Discard(4)
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
 		}
-		c.br.Discard(4)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,7 @@ type Conn struct {
 	net.Conn
 	pool   *pool
 	br     *bufio.Reader
-	ask    asking
+	look   look
 	since  time.Time // put back; only for the pool
 	ends   time.Time // it is not put back then
 	began  time.Time // it was asked for
@@ -42,6 +43,7 @@ type Conn struct {
 
 	use    Use     // what it was acquired for
 	byte   [1]byte // that isQuiet reads
+	soon   bool    // reads do not wait
 	tunnel bool    // for an upgrade
 	reused bool    // has served a request before
 	kept   bool    // for one client
@@ -54,7 +56,7 @@ func newConn(conn net.Conn, p *pool) *Conn {
 		Conn: conn, pool: p, send: cfg.Timeouts.Send, reads: deadline.Lazy{Arm: conn.SetReadDeadline},
 		ends: time.Now().Add(jittered(cfg.Timeouts.Life, rand.Float64())), left: cfg.Limits.Requests,
 	}
-	c.ask.on(c.plain())
+	c.look.on(c.plain())
 	if _, tls := conn.(*tls.Conn); !tls {
 		c.writes.Arm = conn.SetWriteDeadline
 	}
@@ -110,10 +112,24 @@ func (c *Conn) Broken() bool { return c.broken.Load() }
 
 // Read reads what has come.
 func (c *Conn) Read(p []byte) (n int, err error) {
+	if c.soon {
+		n, err = c.look.take(p)
+	} else {
+		n, err = c.waitAndRead(p)
+	}
+	if err != nil && err != errNothingYet {
+		c.broken.Store(true)
+	}
+	if n > 0 && !c.received.Load() {
+		c.received.Store(true)
+	}
+	return n, err
+}
+
+func (c *Conn) waitAndRead(p []byte) (int, error) {
 	for {
 		pause := c.pause.Load()
 		if err := c.reads.Set(deadlineIn(pause)); err != nil {
-			c.broken.Store(true)
 			return 0, err
 		}
 		// Looking again after setting the deadline, so that a Limit in between is
@@ -123,17 +139,11 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		}
 	}
 	for {
-		if n, err = c.Conn.Read(p); !c.reads.Again(err) {
-			break
+		n, err := c.Conn.Read(p)
+		if !c.reads.Again(err) {
+			return n, err
 		}
 	}
-	if err != nil {
-		c.broken.Store(true)
-	}
-	if n > 0 && !c.received.Load() {
-		c.received.Store(true)
-	}
-	return n, err
 }
 
 // deadlineIn is when a read that begins now has to end, with that many ns between two.
@@ -173,24 +183,43 @@ func (c *Conn) Ask(request []byte, pause time.Duration, sent func([]byte)) error
 	c.Limit(pause)
 	c.waits.Store(c.began.UnixNano())
 	defer c.waits.Store(0)
-	send := c.sendAndWait
-	if c.writes.Arm == nil { // TLS has its own idea of what there is to read
-		send = c.lookAndWrite
-	}
-	err := send(request, sent)
+	err := c.lookAndWrite(request, sent)
 	if err == nil {
+		err = c.lookSoon()
+	}
+	if err == errNothingYet {
+		for !c.isTLS() && c.reads.Again(c.look.await()) { // TLS may have read it already
+		}
 		_, err = c.Reader().Peek(1)
-	} else if err != ErrStale {
+	}
+	if err != nil && err != ErrStale {
 		c.broken.Store(true)
 	}
 	return err
 }
 
-// lookAndWrite is how a request is asked on a connection where not all can be done in one wait.
+var errNothingYet = errors.New("nothing has come yet")
+
+// lookSoon looks whether an answer has begun by the time that others have been seen to. If so, it is in Reader; if not, the error is
+// errNothingYet, and Reader has taken no memory.
+func (c *Conn) lookSoon() error {
+	if c.isTLS() || !c.pool.hasMany() {
+		return errNothingYet
+	}
+	runtime.Gosched()
+	c.soon = true
+	_, err := c.Reader().Peek(1)
+	if c.soon = false; err == errNothingYet {
+		c.freeReader()
+	}
+	return err
+}
+
+// lookAndWrite sends a request that has no body. As with Ask, the error may be ErrStale.
 func (c *Conn) lookAndWrite(request []byte, sent func([]byte)) error {
 	defer sent(request)
 	if c.reused && !c.isQuiet() {
-		return ErrStale
+		return ErrStale // what there is to read would be taken for the answer
 	}
 	_, err := c.Write(request)
 	return err
@@ -199,10 +228,10 @@ func (c *Conn) lookAndWrite(request []byte, sent func([]byte)) error {
 // isQuiet reports whether the connection is open and there is nothing to read: neither in the
 // socket nor, of another record, in what TLS has read of it already.
 func (c *Conn) isQuiet() bool {
-	if !c.ask.isQuiet() {
+	if !c.look.isQuiet() {
 		return false
 	}
-	if _, ok := c.Conn.(*tls.Conn); !ok {
+	if !c.isTLS() {
 		return true
 	}
 	if c.reads.Set(time.Unix(1, 0)) != nil {
@@ -214,6 +243,11 @@ func (c *Conn) isQuiet() bool {
 
 // Abort ends all reads and writes that are under way, and does not wait: of TLS there is no goodbye. Discard is still due.
 func (c *Conn) Abort() { c.plain().Close() }
+
+func (c *Conn) isTLS() bool {
+	_, is := c.Conn.(*tls.Conn)
+	return is
+}
 
 // plain is the connection below TLS.
 func (c *Conn) plain() net.Conn {

@@ -78,6 +78,17 @@ func asked(t *testing.T) (*Group, net.Listener) {
 	return g, ln
 }
 
+// fewAndMany runs a test of asking, with few requests under way and with many.
+func fewAndMany(t *testing.T, test func(t *testing.T, g *Group, ln net.Listener)) {
+	for name, many := range map[string]int{"few": 1 << 30, "many": -1} {
+		t.Run(name, func(t *testing.T) {
+			g, ln := asked(t)
+			g.pools[0].many = many
+			test(t, g, ln)
+		})
+	}
+}
+
 // answers has the origin answer requests of so many bytes, one after the other.
 func (o *origin) answers(size int, answers ...string) {
 	buf := make([]byte, size)
@@ -108,29 +119,31 @@ func (c *Conn) expects(t *testing.T, want string) {
 }
 
 func TestAskingAgainAndAgain(t *testing.T) {
-	g, ln := asked(t)
-	c, o := dialled(t, g, ln)
-	go o.answers(4, "one", "two", "three")
-	for _, want := range []string{"one", "two", "three"} {
-		c.asks(t, want)
-		c.Release()
-		if again := toAsk(g); again != c {
-			t.Fatal("another connection")
+	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
+		c, o := dialled(t, g, ln)
+		go o.answers(4, "one", "two", "three")
+		for _, want := range []string{"one", "two", "three"} {
+			c.asks(t, want)
+			c.Release()
+			if again := toAsk(g); again != c {
+				t.Fatal("another connection")
+			}
 		}
-	}
+	})
 }
 
 // A request that the kernel does not take at once is sent all the same.
 func TestAskingAtLength(t *testing.T) {
-	g, ln := asked(t)
-	c, o := dialled(t, g, ln)
-	c.Conn.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4 << 10)
-	request := make([]byte, 8<<20)
-	go o.answers(len(request), "there")
-	if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
-		t.Fatal(err)
-	}
-	c.expects(t, "there")
+	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
+		c, o := dialled(t, g, ln)
+		c.Conn.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4 << 10)
+		request := make([]byte, 8<<20)
+		go o.answers(len(request), "there")
+		if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
+			t.Fatal(err)
+		}
+		c.expects(t, "there")
+	})
 }
 
 // What is sent on a connection of which nothing is expected must not be taken for an answer,
@@ -147,7 +160,7 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 			c.asks(t, "one")
 			c.Release()
 			does(o)
-			waitFor(t, "the kernel to have it", func() bool { return !c.ask.isQuiet() })
+			waitFor(t, "the kernel to have it", func() bool { return !c.look.isQuiet() })
 			if again := toAsk(g); again != c {
 				t.Fatal("another connection")
 			}
@@ -166,35 +179,37 @@ func TestAskingWhereTheOriginHasSpokenOrClosed(t *testing.T) {
 // An origin that speaks before it is asked for the first time has had nothing of others that
 // it could speak of.
 func TestAskingWhoSpeaksFirst(t *testing.T) {
-	g, ln := asked(t)
-	c, o := dialled(t, g, ln)
-	o.Write([]byte("hello"))
-	waitFor(t, "the kernel to have it", func() bool { return !c.ask.isQuiet() })
-	c.asks(t, "hello")
+	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
+		c, o := dialled(t, g, ln)
+		o.Write([]byte("hello"))
+		waitFor(t, "the kernel to have it", func() bool { return !c.look.isQuiet() })
+		c.asks(t, "hello")
+	})
 }
 
 func TestAskingEnds(t *testing.T) {
-	g, ln := asked(t)
-	c, o := dialled(t, g, ln)
-	if err := c.Ask([]byte("ask\n"), 20*time.Millisecond, func([]byte) {}); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("asked with %v", err)
-	}
-	c.Discard()
-	c, o = dialled(t, g, ln)
-	go func() {
-		o.br.ReadByte()
-		o.Close()
-	}()
-	if err := c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}); err == nil || !c.Broken() || c.Received() {
-		t.Errorf("an origin that closes: %v, broken %v, received %v", err, c.Broken(), c.Received())
-	}
-	c.Discard()
-	c, _ = dialled(t, g, ln)
-	aborted := make(chan error)
-	go func() { aborted <- c.Ask([]byte("ask\n"), 0, func([]byte) {}) }()
-	c.Abort()
-	if err := <-aborted; !errors.Is(err, net.ErrClosed) {
-		t.Errorf("aborted with %v", err)
-	}
-	c.Discard()
+	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
+		c, o := dialled(t, g, ln)
+		if err := c.Ask([]byte("ask\n"), 20*time.Millisecond, func([]byte) {}); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("asked with %v", err)
+		}
+		c.Discard()
+		c, o = dialled(t, g, ln)
+		go func() {
+			o.br.ReadByte()
+			o.Close()
+		}()
+		if err := c.Ask([]byte("ask\n"), time.Minute, func([]byte) {}); err == nil || !c.Broken() || c.Received() {
+			t.Errorf("an origin that closes: %v, broken %v, received %v", err, c.Broken(), c.Received())
+		}
+		c.Discard()
+		c, _ = dialled(t, g, ln)
+		aborted := make(chan error)
+		go func() { aborted <- c.Ask([]byte("ask\n"), 0, func([]byte) {}) }()
+		c.Abort()
+		if err := <-aborted; !errors.Is(err, net.ErrClosed) {
+			t.Errorf("aborted with %v", err)
+		}
+		c.Discard()
+	})
 }

@@ -138,11 +138,11 @@ func (g *Group) acquire(t *Tried, use Use, look bool) (*Conn, error) {
 	been := t.set
 	p := g.choose(t)
 	p.requests.Add(1)
-	if been.has(p.index) {
-		p.closeIdle(time.Now())
-	}
 	began := time.Now()
-	c, err := p.acquire(t.For, use, been != 0, look)
+	if been.has(p.index) {
+		p.closeIdle(began)
+	}
+	c, err := p.acquire(t.For, use, been != 0, look, began)
 	if err == nil {
 		c.began = began
 	}
@@ -160,7 +160,7 @@ func (g *Group) Resume(c *Conn, t *Tried, use Use, look bool) error {
 		p.close(c)
 		return err
 	}
-	if !c.isFresh(g.cfg.Timeouts.Idle) || look && !c.isQuiet() {
+	if !c.isFresh(g.cfg.Timeouts.Idle, time.Now()) || look && !c.isQuiet() {
 		p.close(c)
 		p.leave(use)
 		return ErrStale

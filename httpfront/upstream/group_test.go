@@ -302,7 +302,7 @@ func TestAConnectionThatTheOriginHasClosedIsNotUsed(t *testing.T) {
 	c.Release()
 	waitFor(t, "the close to arrive", func() bool {
 		s.CloseClientConnections() // those that it has accepted by now
-		return !c.ask.isQuiet()
+		return !c.look.isQuiet()
 	})
 	if acquired(g, Tried{}) == c {
 		t.Fatal("got the closed connection back")

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net/http"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -21,6 +22,7 @@ type pool struct {
 	group  *Group
 	tls    *tls.Config   // nil for plain connections
 	slots  chan struct{} // one element for each request under way
+	many   int           // more of these are many
 
 	shares [uses]chan struct{} // one element for each of those of a use; nil for those that may have all slots
 
@@ -48,6 +50,7 @@ func newPool(g *Group, i int) *pool {
 		index:  i,
 		group:  g,
 		slots:  make(chan struct{}, g.cfg.Limits.Conns),
+		many:   manyEach * runtime.GOMAXPROCS(0),
 		open:   map[*Conn]struct{}{},
 		woken:  make(chan struct{}, 1),
 	}
@@ -65,10 +68,18 @@ func newPool(g *Group, i int) *pool {
 
 func (p *pool) isFull() bool { return len(p.slots) == cap(p.slots) }
 
+// manyEach is how many requests under way, for each processor, are many.
+const manyEach = 4
+
+// hasMany reports whether so many requests are under way that whoever has sent one had better see to the others before he
+// looks for the answer: it has often come by then, so that he need not be woken for it, and what he has to hand is
+// still in the processor's cache. With few of them, it would only wake idle processors for nothing.
+func (p *pool) hasMany() bool { return len(p.slots) > p.many }
+
 // acquire waits for a free place and returns a connection: a new one if fresh is
 // asked for, else an unused one that is open, if there is one. look says that it is looked at
-// whether it is open.
-func (p *pool) acquire(by Client, use Use, fresh, look bool) (*Conn, error) {
+// whether it is open; now is when the wait begins.
+func (p *pool) acquire(by Client, use Use, fresh, look bool, now time.Time) (*Conn, error) {
 	if err := p.take(by, use); err != nil {
 		return nil, err
 	}
@@ -77,7 +88,7 @@ func (p *pool) acquire(by Client, use Use, fresh, look bool) (*Conn, error) {
 	if fresh {
 		p.makeRoom()
 	} else {
-		c = p.takeUsable(look)
+		c = p.takeUsable(look, now)
 	}
 	if c == nil {
 		if c, err = p.dial(by, false); err != nil {
@@ -114,9 +125,9 @@ func (p *pool) leave(use Use) {
 
 // takeUsable returns an idle connection, nil if there is none, and closes those that
 // the origin has closed.
-func (p *pool) takeUsable(look bool) *Conn {
+func (p *pool) takeUsable(look bool, now time.Time) *Conn {
 	for c := p.takeIdle(); c != nil; c = p.takeIdle() {
-		if c.isFresh(p.group.cfg.Timeouts.Idle) && (!look || c.isQuiet()) {
+		if c.isFresh(p.group.cfg.Timeouts.Idle, now) && (!look || c.isQuiet()) {
 			c.received.Store(false)
 			return c
 		}
@@ -128,8 +139,8 @@ func (p *pool) takeUsable(look bool) *Conn {
 // isFresh reports whether an idle connection may be used as far as can be told without a
 // look at it. Most requests may not be sent twice, so none must be sent where nobody listens
 // any more: who takes the connection is to look.
-func (c *Conn) isFresh(idle time.Duration) bool {
-	return time.Since(c.since) < idle
+func (c *Conn) isFresh(idle time.Duration, now time.Time) bool {
+	return now.Sub(c.since) < idle
 }
 
 // wait takes a free place. Whose client has left meanwhile gets none: what nobody waits for would be in the way of all behind it.

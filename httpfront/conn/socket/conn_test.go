@@ -131,31 +131,6 @@ func TestADeadlineIsNotTheEnd(t *testing.T) {
 	}
 }
 
-// A byte that was peeked at is still there, and nothing to read is EAGAIN.
-func TestPeek(t *testing.T) {
-	here, there := pair(t)
-	there.Write([]byte("xy"))
-	raw := must.Do(here.(syscall.Conn).SyscallConn())
-	var seen [1]byte
-	var err error
-	raw.Read(func(fd uintptr) bool {
-		_, err = Peek(fd, &seen)
-		return err != syscall.EAGAIN
-	})
-	got := make([]byte, 9)
-	n, _ := here.Read(got)
-	if err != nil || string(seen[:]) != "x" || string(got[:n]) != "xy" {
-		t.Errorf("peeked at %q, %v, read %q", seen, err, got[:n])
-	}
-	raw.Read(func(fd uintptr) bool {
-		_, err = Peek(fd, &seen)
-		return true
-	})
-	if err != syscall.EAGAIN {
-		t.Errorf("got %v of a connection with nothing to read, want EAGAIN", err)
-	}
-}
-
 func TestNew(t *testing.T) {
 	if a, _ := net.Pipe(); New(a) != a {
 		t.Error("a pipe is wrapped")
