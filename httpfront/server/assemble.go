@@ -5,7 +5,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/ropeline/ropeline/crdt"
 	"github.com/ropeline/ropeline/httpfront/gate/crawler"
 	"github.com/ropeline/ropeline/httpfront/observe/profiles"
 	"github.com/ropeline/ropeline/httpfront/operator/admin"
@@ -16,7 +15,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/operator/status"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/bootstrap"
-	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -52,7 +50,7 @@ func (s *Server) assemble(rooms []room.Settings) (err error) {
 	}
 	others := askerOf(s.mesh)
 	m := &managed{lameDuck: s.lame(), front: s.front, secrets: s.secrets, mesh: others, stop: s.life.drain}
-	s.seen = s.newOverview(m.history)
+	s.seen = s.newOverview()
 	m.seen = s.seen
 	maps.Copy(answers, m.answers())
 	if err = s.addAdmin(m, follower); err != nil {
@@ -97,12 +95,9 @@ func (s *Server) addAdmin(m *managed, follower *follower) error {
 	return err
 }
 
-// pastOf returns how a room was, over the whole mesh.
-type pastOf = func(ctx context.Context, id crdt.RoomID, from, to time.Time) (history.Series, error)
-
 // newOverview returns what the dashboard looks at.
-func (s *Server) newOverview(past pastOf) *overview.Overview {
-	oc := overview.Config{Local: s.lame(), Method: methodReport, Origins: s.origins, History: past, Logger: s.log}
+func (s *Server) newOverview() *overview.Overview {
+	oc := overview.Config{Local: s.lame(), Method: methodReport, Origins: s.origins, Logger: s.log}
 	if s.mesh != nil {
 		oc.Peers, oc.Address = s.mesh, s.mesh.Advertised().String()
 	}

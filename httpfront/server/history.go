@@ -36,16 +36,6 @@ func (m *managed) History(ctx context.Context, room crdt.RoomID, from, to time.T
 	return history.Join(all), missing, nil
 }
 
-// history is History for those who need not know what is missing. The last day is known,
-// whatever is asked for.
-func (m *managed) history(ctx context.Context, room crdt.RoomID, from, to time.Time) (history.Series, error) {
-	if earliest := to.Add(-history.Span); from.Before(earliest) {
-		from = earliest
-	}
-	s, _, err := m.History(ctx, room, from, to)
-	return s, err
-}
-
 func (m *managed) answerHistory(ctx context.Context, _ transport.Peer, req []byte) ([]byte, error) {
 	q, err := history.DecodeQuestion(req)
 	if err != nil {

@@ -221,29 +221,30 @@ func (f *fakeMesh) Room(id string, now time.Time) (Detail, bool) {
 	return d, ok
 }
 
-func (f *fakeMesh) History(room string, from, to time.Time, step time.Duration) (History, bool) {
+// analytics is how a room was, as the admin API tells it; false if there is no such room.
+func (f *fakeMesh) analytics(args *fasthttp.Args, room string) (any, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	h := History{From: from, Step: step.Seconds()}
 	i := slices.IndexFunc(f.snap.Rooms, func(r Room) bool { return r.ID == room })
 	if i < 0 {
-		return h, false
+		return nil, false
 	}
-	r := f.snap.Rooms[i]
+	moment := func(name string) time.Time { return must(time.Parse(time.RFC3339, string(args.Peek(name)))) }
+	r, from, to, step := f.snap.Rooms[i], moment("from"), moment("to"), must(time.ParseDuration(string(args.Peek("step"))))
+	points := []map[string]any{}
 	n := int(to.Sub(from) / step)
-	for k := range n {
+	for k := n / 12; k < n; k++ { // the node did not run before
 		x := float64(k+1) / float64(n)
-		wave := 0.84 + (0.16*math.Sin(9*x)+0.04*math.Sin(61*x))*(1-x*x*x)
-		if k < n/12 {
-			wave = math.NaN() // the node did not run yet
-		}
-		h.Active = append(h.Active, math.Round(min(1, wave+0.16)*float64(r.Active)))
-		h.Waiting = append(h.Waiting, math.Round((wave+0.16)*x*x*float64(r.Waiting)))
-		h.AdmittedPerMinute = append(h.AdmittedPerMinute, math.Round(min(1, wave+0.16)*float64(r.AdmittedPerMinute)))
-		h.TotalActiveUsers = append(h.TotalActiveUsers, float64(r.TotalActiveUsers))
-		h.NewUsersPerMinute = append(h.NewUsersPerMinute, float64(r.NewUsersPerMinute))
+		wave := 1 + (0.16*math.Sin(9*x)+0.04*math.Sin(61*x))*(1-x*x*x)
+		points = append(points, map[string]any{
+			"time":                          from.Add(time.Duration(k) * step),
+			"active_users_avg":              math.Round(min(1, wave) * float64(r.Active)),
+			"waiting_users_avg":             math.Round(wave * x * x * float64(r.Waiting)),
+			"admitted_users_avg_per_minute": math.Round(min(1, wave) * float64(r.AdmittedPerMinute)),
+			"total_active_users":            r.TotalActiveUsers, "new_users_per_minute": r.NewUsersPerMinute,
+		})
 	}
-	return h, true
+	return map[string]any{"points": points}, true
 }
 
 const looks, write = "read", "write" // what a token is good for
@@ -251,6 +252,11 @@ const looks, write = "read", "write" // what a token is good for
 // edit is the part of the admin API that the page edits with, in memory. It notes requests that are allowed.
 func (s *stage) edit(ctx *fasthttp.RequestCtx) {
 	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
+	if room, ok := strings.CutSuffix(strings.TrimPrefix(string(ctx.Path()), apiPath+"rooms/"), "/analytics"); ok {
+		past, _ := s.mesh.analytics(ctx.QueryArgs(), room)
+		answer(ctx, past)
+		return
+	}
 	if !s.may(token, write) {
 		refuse(ctx, fasthttp.StatusForbidden, problem{Message: "this token has not the scope write"})
 		return

@@ -50,7 +50,6 @@ type pace struct {
 //	GET /dashboard/                    the page and its files
 //	GET /api/v1/watch                  the mesh: server-sent events "snapshot", then "delta"
 //	GET /api/v1/rooms/{room}/watch     one room in detail: the same
-//	GET /api/v1/rooms/{room}/history   how it was; from and to in RFC 3339, step in seconds
 //
 // A stream ends with the event "revoked" when its token is good no more, and with "gone"
 // when there is no such room any more.
@@ -121,28 +120,28 @@ func (h *Handler) Needs(_, path string) (admin.Scope, bool) {
 	if path == "/" || path == strings.TrimSuffix(pagePath, "/") || strings.HasPrefix(path, pagePath) {
 		return admin.Nothing, true
 	}
-	what, _ := ofAPI(path)
-	return admin.Read, what != ""
+	_, ok := ofAPI(path)
+	return admin.Read, ok
 }
 
-// ofAPI returns what is told at a path, "" for nothing, and of which room, "" for the mesh.
-func ofAPI(path string) (what, room string) {
+// ofAPI reports whether a stream is at a path, and of which room it is, "" for the mesh.
+func ofAPI(path string) (room string, ok bool) {
 	rest, ok := strings.CutPrefix(path, apiPath)
-	parts := strings.Split(rest, "/")
-	switch {
-	case ok && len(parts) == 1 && parts[0] == "watch":
-		return "watch", ""
-	case ok && len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && (parts[2] == "watch" || parts[2] == "history"):
-		return parts[2], parts[1]
+	if rest == "watch" {
+		return "", ok
 	}
-	return "", ""
+	parts := strings.Split(rest, "/")
+	if ok = ok && len(parts) == 3 && parts[0] == "rooms" && parts[1] != "" && parts[2] == "watch"; !ok {
+		return "", false
+	}
+	return parts[1], true
 }
 
 // Serve implements adminserver.Part. Streams need a server with KeepHijackedConns.
 func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 	p := string(ctx.Path())
 	file, ofPage := strings.CutPrefix(p, pagePath)
-	what, room := ofAPI(p)
+	room, stream := ofAPI(p)
 	switch {
 	case p == "/":
 		ctx.Redirect(pagePath, fasthttp.StatusFound)
@@ -151,27 +150,14 @@ func (h *Handler) Serve(ctx *fasthttp.RequestCtx) {
 		ctx.SetStatusCode(fasthttp.StatusPermanentRedirect)
 	case ofPage && h.files[file] == nil:
 		refuse(ctx, fasthttp.StatusNotFound, problem{Message: fmt.Sprintf("the dashboard has no file %q", file)})
-	case what == "" && !ofPage:
+	case !stream && !ofPage:
 		refuse(ctx, fasthttp.StatusNotFound, problem{Message: "there is nothing here"})
 	case !getOnly(ctx):
 	case ofPage:
 		h.files[file].serve(ctx)
-	case what == "history":
-		h.guarded(ctx, func(string) { h.history(ctx, room) })
 	default:
-		h.guarded(ctx, func(token string) { h.watch(ctx, token, room) })
+		h.watch(ctx, room)
 	}
-}
-
-// guarded calls serve with the token that is presented, if it may look.
-func (h *Handler) guarded(ctx *fasthttp.RequestCtx, serve func(token string)) {
-	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
-	if !h.cfg.Authorize(token) {
-		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
-		refuse(ctx, fasthttp.StatusUnauthorized, problem{Message: "this needs a token with the scope read, as Authorization: Bearer TOKEN"})
-		return
-	}
-	serve(token)
 }
 
 func getOnly(ctx *fasthttp.RequestCtx) bool {
@@ -184,7 +170,13 @@ func getOnly(ctx *fasthttp.RequestCtx) bool {
 }
 
 // watch answers with a stream about a room, or about the mesh if room is "".
-func (h *Handler) watch(ctx *fasthttp.RequestCtx, token, room string) {
+func (h *Handler) watch(ctx *fasthttp.RequestCtx, room string) {
+	token, _ := strings.CutPrefix(string(ctx.Request.Header.Peek("Authorization")), "Bearer ")
+	if !h.cfg.Authorize(token) {
+		ctx.Response.Header.Set("WWW-Authenticate", "Bearer")
+		refuse(ctx, fasthttp.StatusUnauthorized, problem{Message: "this needs a token with the scope read, as Authorization: Bearer TOKEN"})
+		return
+	}
 	select {
 	case <-h.over:
 		refuse(ctx, fasthttp.StatusServiceUnavailable, problem{Message: "this node is being stopped"})

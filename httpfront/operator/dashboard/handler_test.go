@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -81,8 +80,6 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 
 func TestRoutes(t *testing.T) {
 	s := serve(t, newFakeMesh(1, 2, 2), nil)
-	history := "/api/v1/rooms/" + s.room() + "/history"
-	span := "from=2026-07-01T18:00:00Z&to=2026-07-01T19:00:00Z"
 	for _, c := range []struct {
 		path string
 		code int
@@ -94,14 +91,6 @@ func TestRoutes(t *testing.T) {
 		{"/other", 404, ""},
 		{"/api/v1/other", 404, ""},
 		{"/api/v1/rooms/none/watch", 404, `there is no room \"none\"`},
-		{"/api/v1/rooms/none/history?" + span + "&step=60", 404, `there is no room \"none\"`},
-		{history + "?" + span + "&step=60", 200, `"active":[`},
-		{history, 400, `"field":"from"`},
-		{history + "?" + span + "&step=0", 400, "whole seconds from 1 to 2678400"},
-		{history + "?" + span + "&step=1", 400, "2 seconds or more"},
-		{history + "?from=2026-07-01T18:00:00Z&to=2026-07-01T18:00:00Z&step=1", 400, "a time after from"},
-		{history + "?from=2026-07-01T18:00:00Z&to=2027-07-01T18:00:00Z&step=86400", 400, "744h0m0s"},
-		{history + "?from=yesterday&to=2026-07-01T18:00:00Z&step=1", 400, `from is \"yesterday\"`},
 	} {
 		resp := s.get(c.path)
 		if b := body(resp); resp.StatusCode != c.code || !strings.Contains(string(b), c.says) {
@@ -117,27 +106,12 @@ func TestRoutes(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		"/": "nothing true", "/dashboard": "nothing true", "/dashboard/app.js": "nothing true", "/api/v1/watch": "read true", "/api/v1/rooms/x/watch": "read true",
-		"/api/v1/rooms/x/history": "read true", "/api/v1/rooms/x": "read false", "/api/v1/rooms//watch": "read false", "/other": "read false",
+		"/api/v1/rooms/x": "read false", "/api/v1/rooms//watch": "read false", "/other": "read false",
 	} {
 		scope, known := s.Needs("GET", path)
 		equal(t, path, fmt.Sprint(scope, known), want)
 	}
 	equal(t, "/dashboard leads to", s.get("/dashboard").Request.URL.Path, "/dashboard/")
-}
-
-func TestHistoryHasNullForWhatIsNotKnown(t *testing.T) {
-	s := serve(t, newFakeMesh(1, 2, 2), nil)
-	b := body(s.get("/api/v1/rooms/" + s.room() + "/history?from=2026-07-01t18:00:00z&to=2026-07-01T19:00:00Z&step=60"))
-	h := decode[struct {
-		Step   float64    `json:"step_seconds"`
-		Active []*float64 `json:"active"`
-	}](b)
-	if h.Step != 60 || len(h.Active) != 60 || h.Active[0] != nil || h.Active[59] == nil {
-		t.Errorf("got %s", b)
-	}
-	if b, err := json.Marshal(History{}); err != nil || strings.Contains(string(b), "null") {
-		t.Errorf("a history of nothing is %s, %v", b, err)
-	}
 }
 
 func TestConfigIsChecked(t *testing.T) {

@@ -1,9 +1,6 @@
 package dashboard
 
 import (
-	"encoding/json"
-	"math"
-	"strconv"
 	"time"
 
 	"github.com/ropeline/ropeline/node"
@@ -16,9 +13,6 @@ type Source interface {
 	Snapshot(now time.Time) Snapshot
 	// Room returns one room in detail, and false if there is none of that id.
 	Room(id string, now time.Time) (Detail, bool)
-	// History returns how a room was from one moment to another, in steps, and false
-	// if there is no room of that id. Steps of which nothing is known are NaN.
-	History(room string, from, to time.Time, step time.Duration) (History, bool)
 }
 
 // Snapshot is a mesh at one moment. Lists may be in any order.
@@ -210,37 +204,4 @@ type SiteShare struct {
 	Frozen  bool    `json:"frozen"`
 	Counter string  `json:"site_counter,omitempty"` // id of the node that leads; "": none does
 	Rights  *Rights `json:"rights,omitempty"`
-}
-
-// History is how a room was over time: one number for each step from From on.
-type History struct {
-	From time.Time `json:"from"`
-	Step float64   `json:"step_seconds"`
-
-	Active            Series `json:"active"`
-	Waiting           Series `json:"waiting"`
-	AdmittedPerMinute Series `json:"admitted_per_minute"`
-	TotalActiveUsers  Series `json:"total_active_users"`
-	NewUsersPerMinute Series `json:"new_users_per_minute"`
-}
-
-// Series is a row of numbers. NaN, for what is not known, is written as null.
-type Series []float64
-
-var _ json.Marshaler = Series(nil)
-
-// MarshalJSON writes [] for an empty Series, and null for what is not finite.
-func (s Series) MarshalJSON() ([]byte, error) {
-	b := []byte{'['}
-	for i, v := range s {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			b = append(b, "null"...)
-		} else {
-			b = strconv.AppendFloat(b, v, 'f', -1, 64)
-		}
-	}
-	return append(b, ']'), nil
 }

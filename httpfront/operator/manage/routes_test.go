@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -300,7 +299,7 @@ func TestARecoveryIsTold(t *testing.T) {
 func TestStreamsAreInTheDocument(t *testing.T) {
 	b := newBench(t)
 	doc := b.document()
-	for path, media := range map[string]string{"/api/v1/watch": "text/event-stream", "/api/v1/rooms/{room}/watch": "text/event-stream", "/api/v1/rooms/{room}/history": "application/json"} {
+	for path, media := range map[string]string{"/api/v1/watch": "text/event-stream", "/api/v1/rooms/{room}/watch": "text/event-stream"} {
 		item := doc.Paths.Value(path)
 		if item == nil || item.Get == nil || item.Get.Responses.Status(200).Value.Content[media] == nil {
 			t.Errorf("%s: %+v, want a GET that answers %s", path, item, media)
@@ -310,7 +309,6 @@ func TestStreamsAreInTheDocument(t *testing.T) {
 		}
 	}
 	for name, v := range map[string]any{
-		"History":      dashboard.History{From: begin, Step: 60, Active: dashboard.Series{1, math.NaN()}},
 		"Detail":       dashboard.Detail{Buckets: []dashboard.Bucket{}, Sites: []dashboard.SiteShare{}, Events: []dashboard.Event{}},
 		"OtherRefusal": map[string]any{"errors": []any{map[string]any{"message": "x"}}},
 	} {

@@ -13,7 +13,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
-	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/transport"
 )
@@ -40,8 +39,6 @@ type Config struct {
 	Method  uint8  // of the call that Answer answers
 	// Origins returns those of this node; nil: it has none.
 	Origins func() []dashboard.Origin
-	// History returns how a room was, over the whole mesh; nil: nothing is kept.
-	History func(ctx context.Context, id crdt.RoomID, from, to time.Time) (history.Series, error)
 	Logger  *slog.Logger // default slog.Default()
 }
 
@@ -249,26 +246,4 @@ func (o *Overview) Room(id string, now time.Time) (dashboard.Detail, bool) {
 		set = c.Room(room)
 	}
 	return o.see().detail(room, set, v, now), true
-}
-
-// History implements dashboard.Source.
-func (o *Overview) History(id string, from, to time.Time, step time.Duration) (dashboard.History, bool) {
-	room, err := crdt.ParseRoomID(id)
-	if err != nil || o.cfg.Local.View(room) == nil {
-		return dashboard.History{}, false
-	}
-	var points []history.Point
-	each := max(step, time.Minute).Truncate(time.Minute)
-	if o.cfg.History != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*askWait)
-		defer cancel()
-		series, err := o.cfg.History(ctx, room, from, to)
-		if err == nil {
-			points, err = series.Steps(each)
-		}
-		if err != nil {
-			o.cfg.Logger.Warn("how a room was is not known", "room", id, "error", err)
-		}
-	}
-	return historyOf(points, each, from, to, step), true
 }

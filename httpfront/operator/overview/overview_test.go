@@ -20,7 +20,6 @@ import (
 	"github.com/ropeline/ropeline/httpfront/operator/dashboard"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/catalog"
-	"github.com/ropeline/ropeline/node/history"
 	"github.com/ropeline/ropeline/node/room"
 	"github.com/ropeline/ropeline/node/ticket"
 	"github.com/ropeline/ropeline/transport"
@@ -286,20 +285,6 @@ func TestARoomInDetail(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestHistoryIsWhereItWas(t *testing.T) {
-	begin := time.Date(2026, 7, 1, 18, 0, 0, 0, time.UTC)
-	points := []history.Point{
-		{At: begin.Add(-time.Minute), Minutes: 1, Seen: true, ActiveAvg: 1},
-		{At: begin.Add(time.Minute), Minutes: 1, Seen: true, ActiveAvg: 2, WaitingAvg: 3, TotalActiveUsers: 9, NewUsersPerMinute: 8, Counts: history.Counts{Admitted: 7}},
-		{At: begin.Add(2 * time.Minute), Minutes: 1},
-	}
-	h := historyOf(points, time.Minute, begin, begin.Add(3*time.Minute), 30*time.Second)
-	got := fmt.Sprintf("active %v, waiting %v, admitted %v, limit %v, rate %v", h.Active, h.Waiting, h.AdmittedPerMinute, h.TotalActiveUsers, h.NewUsersPerMinute)
-	is(t, "history", got,
-		"active [NaN NaN 2 2 NaN NaN], waiting [NaN NaN 3 3 NaN NaN], admitted [NaN NaN 7 7 NaN NaN], "+
-			"limit [NaN NaN 9 9 NaN NaN], rate [NaN NaN 8 8 NaN NaN]")
 }
 
 // TestHowLongAReportMayBe: a node tells of itself though five others are down that had rights in a thousand rooms, and

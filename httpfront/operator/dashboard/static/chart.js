@@ -13,19 +13,20 @@ const ranges = [
 const plots = [
   {
     title: 'Visitors', series: [
-      {field: 'active', label: 'Active', color: '--chart-a', fill: true},
-      {field: 'waiting', label: 'Waiting', color: '--chart-b'},
+      {field: 'active', past: 'active_users_avg', label: 'Active', color: '--chart-a', fill: true},
+      {field: 'waiting', past: 'waiting_users_avg', label: 'Waiting', color: '--chart-b'},
       {field: 'total_active_users', label: 'Limit of active', color: '--chart-limit', dash: [6, 5]},
     ],
   },
   {
     title: 'Admitted per minute', series: [
-      {field: 'admitted_per_minute', label: 'Admitted per minute', color: '--chart-a', fill: true},
+      {field: 'admitted_per_minute', past: 'admitted_users_avg_per_minute', label: 'Admitted per minute', color: '--chart-a', fill: true},
       {field: 'new_users_per_minute', label: 'Limit of new visitors', color: '--chart-limit', dash: [6, 5]},
     ],
   },
 ]
-const fields = plots.flatMap(p => p.series.map(series => series.field))
+const shown = plots.flatMap(p => p.series)
+const fields = shown.map(series => series.field)
 
 export function charts(id, get) {
   let range = ranges[0], rows = null, latest = 0, closed = false, drawnAt = 0
@@ -52,18 +53,18 @@ export function charts(id, get) {
   async function load() {
     const wanted = range, to = Math.floor(latest / wanted.step) * wanted.step
     const query = new URLSearchParams({
-      from: new Date((to - wanted.seconds) * 1000).toISOString(), to: new Date(to * 1000).toISOString(), step: wanted.step,
+      from: new Date((to - wanted.seconds) * 1000).toISOString(), to: new Date(to * 1000).toISOString(), step: Math.max(60, wanted.step) + 's',
     })
     try {
-      const history = await get(`rooms/${encodeURIComponent(id)}/history?${query}`)
+      const {points} = await get(`rooms/${encodeURIComponent(id)}/analytics?${query}`)
       if (closed || wanted !== range) return
-      rows = new Rows(history, wanted)
+      rows = new Rows(points, wanted)
       show(wrong, false)
       drawnAt = 0
       redraw()
     } catch (err) {
       if (closed || wanted !== range) return
-      rows = new Rows({from: to, step_seconds: wanted.step}, wanted)
+      rows = new Rows([], wanted)
       text(wrong, `What was before cannot be shown: ${err.message}`)
       show(wrong, true)
     }
@@ -101,14 +102,19 @@ export function charts(id, get) {
 }
 
 // Rows are the figures of all charts: times, and for each field as many values. The last
-// is of now, and gives way to the next until its step is over.
+// is of now, and gives way to the next until its step is over. What was before is known by the
+// minute; where steps are shorter several have the same figures.
 class Rows {
-  constructor(history, {seconds, step}) {
+  constructor(points, {seconds, step}) {
     Object.assign(this, {seconds, step, moving: false, times: []})
-    const from = typeof history.from === 'number' ? history.from : Date.parse(history.from) / 1000
-    const n = history.active?.length ?? 0
-    for (let i = 0; i < n; i++) this.times.push(from + i * step)
-    this.values = Object.fromEntries(fields.map(f => [f, (history[f] ?? []).slice()]))
+    this.values = Object.fromEntries(fields.map(f => [f, []]))
+    for (const point of points) {
+      const begin = Date.parse(point.time) / 1000
+      for (let t = begin; t < begin + Math.max(60, step); t += step) {
+        this.times.push(t)
+        for (const {field, past} of shown) this.values[field].push(point[past ?? field])
+      }
+    }
   }
 
   now(t, room) {
