@@ -49,10 +49,9 @@ func newOnSite(tb testing.TB, policy room.Policy, limits ...limit.Rule) *onSite 
 		}.WithDefaults())
 	}
 	office := must(expr.AddressList([]string{"198.51.100.0/24", "2001:db8:7::/48"}))
-	o := &onSite{peer: netip.MustParseAddr("192.0.2.1")}
-	o.crowded = newCrowdedRooms(tb, node.CoreConfig{Rooms: rooms, Found: true, Limits: limits}, func(c *Config) {
+	o := &onSite{peer: netip.MustParseAddr("192.0.2.1"), crowded: newCrowdedRooms(tb, node.CoreConfig{Rooms: rooms, Found: true, Limits: limits}, func(c *Config) {
 		c.Lists = expr.Lists{"office": office}
-	})
+	})}
 	in := o.await(func() Answer { return o.front.Judge(asks("GET", "/shop/item")) }).is(tb, Admitted)
 	cookie, _, _ := strings.Cut(in.Cookie, ";")
 	o.req = parsed(tb, "Host: shop.example\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,*/*;q=0.8\r\n"+
@@ -170,8 +169,7 @@ func BenchmarkAttack(b *testing.B) {
 // visits asks for the visitor 5,000 times, every tenth of a millisecond, and returns how
 // long each took.
 func (o *onSite) visits() []time.Duration {
-	all := make([]time.Duration, 0, 5000)
-	next := time.Now()
+	all, next := make([]time.Duration, 0, 5000), time.Now()
 	for range cap(all) {
 		next = next.Add(100 * time.Microsecond)
 		for time.Now().Before(next) {

@@ -126,8 +126,7 @@ func (r *run) counter(site string) (n *rig.Node) {
 // agreed returns the node that all nodes of a site that answer name as its
 // counter, or nil.
 func (r *run) agreed(site string) *rig.Node {
-	named := ""
-	ids := map[string]*rig.Node{}
+	named, ids := "", map[string]*rig.Node{}
 	for _, n := range r.mesh.Nodes {
 		if n.Site != site || !n.Running() {
 			continue

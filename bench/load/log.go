@@ -89,8 +89,7 @@ func (l *Log) fill(entries []accesslog.Entry) error {
 		return errors.New("read log: it is empty")
 	}
 	slices.SortStableFunc(entries, func(a, b accesslog.Entry) int { return a.At.Compare(b.At) })
-	start := entries[0].At
-	index := make(map[string]int)
+	start, index := entries[0].At, make(map[string]int)
 	agents := make(map[string]string) // one copy of each, few browsers make most requests
 	for _, e := range entries {
 		i, ok := index[e.Address]

@@ -137,7 +137,7 @@ func TestAskingAtLength(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
 		c, o := dialled(t, g, ln)
 		c.Conn.(interface{ SetWriteBuffer(int) error }).SetWriteBuffer(4 << 10)
-		request := make([]byte, 8<<20)
+		request := make([]byte, 1<<20)
 		go o.answers(len(request), "there")
 		if err := c.Ask(request, time.Minute, func([]byte) {}); err != nil {
 			t.Fatal(err)

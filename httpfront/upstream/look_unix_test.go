@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"syscall"
 	"testing"
 )
@@ -14,19 +15,12 @@ import (
 func TestWhoWaitsHasNoBuffer(t *testing.T) {
 	fewAndMany(t, func(t *testing.T, g *Group, ln net.Listener) {
 		c, o := dialled(t, g, ln)
-		waits := make(chan bool, 1)
-		wait := c.look.wait
+		wait, answer := c.look.wait, sync.OnceFunc(func() { go o.answers(4, "one") })
 		c.look.wait = func(fd uintptr) bool {
-			if wait(fd) {
-				return true
-			}
-			waits <- c.br == nil
-			return false
+			equal(t, "without one", c.br == nil, true)
+			answer()
+			return wait(fd)
 		}
-		go func() {
-			equal(t, "without one", <-waits, true)
-			o.answers(4, "one")
-		}()
 		c.asks(t, "one")
 	})
 }
