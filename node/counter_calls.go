@@ -155,12 +155,13 @@ func (r *Room) grant(from replica.Peer, call ticket.Call, now time.Time) (ticket
 		}
 		return g, true
 	}
-	w := r.view.Load()
 	r.hasNews() // what is reckoned with changes
 	if k.loop.supply != nil {
+		k.catchUp(now)
 		id := crdt.Incarnation{Node: from.ID, Boot: from.Boot}
 		return k.loop.accounts.Answer(id, from.Site, call, func(ticket.Places) ticket.Offer { return k.offer(id, call, now) }, now)
 	}
+	w := r.view.Load()
 	return k.loop.accounts.Answer(crdt.Incarnation{Node: from.ID, Boot: from.Boot}, from.Site, call, func(want ticket.Places) ticket.Offer {
 		var got ticket.Places
 		if call.Scope == ticket.AnywhereCounter {

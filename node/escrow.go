@@ -146,6 +146,7 @@ func (k *counters) stock() *ticket.Stock {
 // the site's counter and answered to other nodes.
 func (k *counters) serveByRights(now time.Time) []Message {
 	c := k.room.core
+	k.catchUp(now)
 	to := k.loop.ask[ticket.SiteCounter]
 	leads, nobody := to == c.self.Node, to == crdt.NodeID{}
 	k.mu.Lock()
@@ -205,6 +206,14 @@ func (k *counters) serveByRights(now time.Time) []Message {
 		out = append(out, k.seek(now)...)
 	}
 	return out
+}
+
+// catchUp has the room's view be of now where the loop is late: nobody shall be turned away for that. Where counts are
+// the limit a late node gives nothing, since others may have used what its view allows; rights are nobody else's.
+func (k *counters) catchUp(now time.Time) {
+	if r := k.room; r.outdated(r.view.Load(), now) {
+		r.look(now)
+	}
 }
 
 // suffices reports whether n visitors may be served here although another node is the
