@@ -240,10 +240,10 @@ func (s *sim) start(m *machine) {
 	s.trace(m, "starts as %s, its clock is ahead by %v", m.id, time.Duration(m.clock.offset))
 	m.seen.booted, m.seen.readyAt = s.now, math.MaxInt64
 	s.standUp(m, true)
-	s.heap.add(s.now+s.stagger(m), ticks, m.no, m.started)
-	if s.farClocks {
-		s.heap.add(s.now+int64(clockEvery), checks, m.no, m.started)
+	if s.farClocks { // first: a node asks nobody before it knows how its clock stands to theirs
+		s.heap.add(s.now, checks, m.no, m.started)
 	}
+	s.heap.add(s.now+s.stagger(m), ticks, m.no, m.started)
 	s.store(m)
 }
 

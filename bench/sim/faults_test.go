@@ -249,6 +249,7 @@ func TestSkewShowsAtTheNextStart(t *testing.T) {
 			t.Errorf("after step %d the clock is ahead by %v, want %v", i, off(), step.want)
 		}
 	}
+	cfg.Faults = append(cfg.Faults, Fault{Kind: Crash, Site: 2, Node: 1, From: 4 * time.Minute, For: time.Second}) // it does not serve before
 	simulate(t, cfg)
 }
 
