@@ -52,7 +52,7 @@ func kinds() []kind {
 		{name: "Node", needs: []string{"node"}, start: program("node", "{dir}/site.js", "{port}")},
 		{name: "Express", needs: []string{"node", "/usr/share/nodejs/express/package.json"}, start: program("node", "{dir}/express.js", "{port}"), known: []exception{anyCase}},
 		{name: "Python", needs: []string{"/usr/bin/python3"}, start: program("/usr/bin/python3", "{dir}/site.py", "{port}")},
-		{name: "Flask", needs: []string{"/usr/lib/python3/dist-packages/flask/__init__.py", "gunicorn"}, start: program("gunicorn", "--chdir", "{dir}", "--bind", "{listen}", "--keep-alive", "60", "--threads", "2", "flask_site:app")},
+		{name: "Flask", needs: []string{"/usr/lib/python3/dist-packages/flask/__init__.py", "gunicorn"}, start: program("gunicorn", "--chdir", "{dir}", "--bind", "{listen}", "--keep-alive", "60", "--threads", "16", "flask_site:app")},
 		{name: "PHP", needs: []string{"php"}, start: program("php", "-q", "-S", "{listen}", "{dir}/site.php")},
 		{name: "Ruby", needs: []string{"ruby"}, start: program("ruby", "{dir}/site.rb", "{port}")},
 	}

@@ -26,7 +26,7 @@ import (
 // applications are the sites that are asked in the usual ways.
 func applications() []kind {
 	gunicorn := func(app string) func(context.Context, *site) (*rig.Process, error) {
-		return program("gunicorn", "--chdir", "{dir}", "--bind", "{listen}", "--keep-alive", "60", "--threads", "2", app)
+		return program("gunicorn", "--chdir", "{dir}", "--bind", "{listen}", "--keep-alive", "60", "--threads", "16", app)
 	}
 	return []kind{
 		{name: "nginx", needs: []string{"nginx"}, start: func(ctx context.Context, s *site) (*rig.Process, error) {
