@@ -43,7 +43,6 @@ type Conn struct {
 
 	use    Use     // what it was acquired for
 	byte   [1]byte // that isQuiet reads
-	soon   bool    // reads do not wait
 	tunnel bool    // for an upgrade
 	reused bool    // has served a request before
 	kept   bool    // for one client
@@ -112,7 +111,7 @@ func (c *Conn) Broken() bool { return c.broken.Load() }
 
 // Read reads what has come.
 func (c *Conn) Read(p []byte) (n int, err error) {
-	if c.soon {
+	if c.look.soon {
 		n, err = c.look.take(p)
 	} else {
 		n, err = c.waitAndRead(p)
@@ -207,9 +206,9 @@ func (c *Conn) lookSoon() error {
 		return errNothingYet
 	}
 	runtime.Gosched()
-	c.soon = true
+	c.look.soon = true
 	_, err := c.Reader().Peek(1)
-	if c.soon = false; err == errNothingYet {
+	if c.look.soon = false; err == errNothingYet {
 		c.freeReader()
 	}
 	return err

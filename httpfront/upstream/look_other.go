@@ -5,7 +5,7 @@ package upstream
 import "net"
 
 // look cannot look at a connection here; the idle timeout has to do, and reading is how to wait.
-type look struct{}
+type look struct{ soon bool }
 
 func (*look) on(net.Conn) {}
 

@@ -20,6 +20,7 @@ type look struct {
 	read func(fd uintptr)
 
 	quiet bool // what peek has seen
+	soon  bool // reads of the connection take what there is, and do not wait
 
 	p   []byte // for read, and what came of it
 	n   int

@@ -43,7 +43,7 @@ func TestALookDoesNotWait(t *testing.T) {
 			k, o := dialled(t, g, ln)
 			c.does(k, o)
 			buf, n, err := make([]byte, 9), 0, error(nil)
-			k.soon = true
+			k.look.soon = true
 			waitFor(t, "the kernel to have it", func() bool {
 				n, err = k.Read(buf)
 				return err != errNothingYet || c.err == errNothingYet
