@@ -196,14 +196,20 @@ func (k *counters) serveByRights(now time.Time) []Message {
 	k.serveHere(own, now)
 	k.loop.supply.reuse(own)
 	if leads {
-		for _, a := range k.loop.accounts.Serve(func(from crdt.Incarnation, call ticket.Call) ticket.Offer {
-			return k.offer(from, call, now)
-		}, now) {
-			out = append(out, c.message(a.To, kindGrant, ticket.AppendGrant(nil, a.Grant)))
-		}
+		out = append(out, k.answerCalls(now)...)
 	}
 	if len(k.loop.supply.parked) > 0 || k.loop.accounts.Waiting() > 0 {
 		out = append(out, k.seek(now)...)
+	}
+	return out
+}
+
+// answerCalls returns the answers to calls of other nodes that have waited.
+func (k *counters) answerCalls(now time.Time) (out []Message) {
+	for _, a := range k.loop.accounts.Serve(func(from crdt.Incarnation, call ticket.Call) ticket.Offer {
+		return k.offer(from, call, now)
+	}, now) {
+		out = append(out, k.room.core.message(a.To, kindGrant, ticket.AppendGrant(nil, a.Grant)))
 	}
 	return out
 }
