@@ -139,8 +139,8 @@ var (
 // readHead waits for a whole head and returns it, with its last empty line; it is good until the
 // next read. If it is refused, it is as much of it as has come.
 func (f *Front) readHead(e *client) (head []byte, no http1.Refusal, err error) {
-	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one, and of what begins the others
-	for {
+	end, timed := 0, e.requests == 1 // awaits has set the deadline of the first one, and that of the first read of others
+	for reads := 0; ; reads++ {
 		b, _ := e.in.Peek(e.in.Buffered())
 		switch end, no = http1.HeadEnd(b, end); {
 		case no.Code != 0:
@@ -154,7 +154,7 @@ func (f *Front) readHead(e *client) (head []byte, no http1.Refusal, err error) {
 		case len(b) >= bufferSize:
 			return b, headTooLong, nil
 		}
-		if !timed && len(b) > 0 {
+		if !timed && (reads > 0 || len(b) > 0) {
 			timed = true
 			e.SetReadDeadline(time.Now().Add(f.cfg.Timeouts.Head))
 		}
