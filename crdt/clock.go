@@ -60,5 +60,8 @@ func (c *Clock) Observe(s Stamp, now time.Time) bool {
 	return true
 }
 
+// Last returns the latest stamp that the clock has given or observed, without its node.
+func (c *Clock) Last() Stamp { return unpack(c.last, NodeID{}) }
+
 // Refused returns how many stamps were too far ahead to be believed.
 func (c *Clock) Refused() uint64 { return c.refused }

@@ -62,6 +62,9 @@ type LWW struct {
 	tells   uint64            // see Tells
 	learned map[NodeID]uint64 // the number of the change that known goes with
 
+	starts  []lwwStart // see NoteStart; oldest first
+	started uint64     // the number of the change that they go with
+
 	gone   int                // keys that were deleted
 	forgot map[NodeID]horizon // see Forget
 }
@@ -232,9 +235,14 @@ func (m *LWW) KeysWith(id [16]byte) iter.Seq[string] {
 // Len returns the number of keys, deleted ones included.
 func (m *LWW) Len() int { return m.entries.len() }
 
-// Newest returns the latest stamp in m, by which a restarted clock is set.
+// Newest returns the latest stamp that m knows of, by which a restarted clock is set.
 func (m *LWW) Newest() Stamp {
 	var newest Stamp
+	for writer, n := range m.known {
+		if known := unpack(n, writer); known.Compare(newest) > 0 {
+			newest = known
+		}
+	}
 	for _, e := range m.entries.all() {
 		if e.stamp.Compare(newest) > 0 {
 			newest = e.stamp
@@ -268,6 +276,9 @@ func (m *LWW) Merge(o *LWW) {
 	}
 	for writer, h := range o.forgot {
 		m.forgetUpTo(writer, h.upTo)
+	}
+	if len(m.starts) == 0 && len(o.starts) > 0 {
+		m.starts, m.started = slices.Clone(o.starts), m.changes+1
 	}
 	m.uncover()
 	m.changes++

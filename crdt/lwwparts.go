@@ -20,6 +20,7 @@ const (
 	partWrite  = "w/" // + key: writer and write; behind one that was taken out of turn, the same of what others are told in its place
 	partKnown  = "k/" // + writer, in hexadecimal: packed stamp
 	partForgot = "f/" // the same: up to where its deletions may be forgotten
+	partStarts = "s"  // see NoteStart
 )
 
 // Changes returns a number that grows with every Set, Merge and Apply that brings
@@ -28,7 +29,7 @@ const (
 func (m *LWW) Changes() uint64 { return m.changes }
 
 // MaxParts is how many parts there are of a map at most.
-const MaxParts = maxLWWEntries + 2*maxWriters
+const MaxParts = maxLWWEntries + 2*maxWriters + 1
 
 // Parts returns what has changed since Changes returned a number; of 0, everything.
 // Whoever stores it has to do so as a whole: what is known of a node is true only with its writes, and with what has won over
@@ -53,6 +54,9 @@ func (m *LWW) Parts(since uint64) []Part {
 		if h.change > since {
 			out = append(out, h.part(writer))
 		}
+	}
+	if m.started > since {
+		out = append(out, m.partStarts())
 	}
 	slices.SortFunc(out, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
 	return out
@@ -92,6 +96,9 @@ func (w *writer) must() []byte {
 // merged into another. A part that Parts does not return is an error.
 func (m *LWW) SetPart(p Part) error {
 	r := newReaderOf(p.Value, len(p.Value))
+	if p.Name == partStarts {
+		return m.setStarts(p, r)
+	}
 	var writer NodeID
 	id, ok := strings.CutPrefix(p.Name, partKnown)
 	forgot, is := strings.CutPrefix(p.Name, partForgot)

@@ -10,13 +10,15 @@ import (
 // Nobody else believes it until then, and it would win against all that is written meanwhile.
 // So it is put back, once it is known that the clock is right now.
 
-// Rewind has no write be of a time to come. Those of self keep their order and their distances:
-// the newest of them, or last if that is later, is taken to be of now, so that none becomes
-// later than it was, nor than what was written elsewhere since. Those of other nodes are kept
+// Rewind has no write be of a time to come. It is now, and the clock of self's last start, which was noted (see NoteStart), shows
+// clock; heard is the packed stamp up to which others were known when that began. Writes of self keep their order, and those of one start
+// their distances: that ended when the next one began, at the latest, so that
+// none becomes later than it was, nor than what was written elsewhere since, but for the time for which the node was down. None becomes
+// earlier than what it had taken the place of, nor than what others know of self: they would take no notice. Those of other nodes are kept
 // as the oldest that they can be after what is known of their writer: it puts them back itself,
 // and tells of them again. It returns up to where all is still as it was, of each writer of
 // whom it is not; nil: nothing has changed.
-func (m *LWW) Rewind(self NodeID, last, now time.Time) (kept LWWDigest) {
+func (m *LWW) Rewind(self NodeID, heard uint64, clock, now time.Time) (kept LWWDigest) {
 	latest := Stamp{Wall: now.Add(maxDrift).UnixMilli(), Logical: 1<<16 - 1}.packed()
 	for writer, known := range m.known {
 		if known > latest {
@@ -38,18 +40,20 @@ func (m *LWW) Rewind(self NodeID, last, now time.Time) (kept LWWDigest) {
 			ahead[writer] = append(ahead[writer], Write{Key: key, At: at})
 		}
 	}
+	spans := m.spans(clock, now)
 	for _, writer := range slices.SortedFunc(maps.Keys(kept), NodeID.Compare) {
 		writes, to := ahead[writer], kept[writer]
 		slices.SortFunc(writes, compareWrites)
-		var back uint64
 		if writer == self {
 			// Behind what others have made of them: see above.
+			if to = max(to, m.knewBy(latest)); heard <= latest {
+				to = max(to, heard)
+			}
 			to += uint64(len(writes))
-			back = uint64(max(last.UnixMilli(), int64(m.known[self]>>16))-now.UnixMilli()) << 16
 		}
 		for _, w := range writes {
 			if to++; writer == self {
-				to = max(to, w.At-min(w.At, back))
+				to = max(to, backTo(w.At, spans))
 			}
 			e, _ := m.entries.get(w.Key)
 			if e.stamp, e.change = unpack(to, writer), m.changes+1; e.first.packed() > to {

@@ -28,7 +28,7 @@ func TestRewind(t *testing.T) {
 			}
 		}
 		was, self, changes := m.Clone(), NodeID{1}, m.Changes()
-		kept := m.Rewind(self, now, now)
+		kept := m.Rewind(self, 0, now, now)
 		for a := range was.Keys() {
 			_, before, _ := was.Get(a)
 			value, after, ok := m.Get(a)
@@ -62,7 +62,7 @@ func TestRewind(t *testing.T) {
 				t.Fatalf("%s is not among what has changed", key)
 			}
 		}
-		if m.Rewind(self, now, now) != nil {
+		if m.Rewind(self, 0, now, now) != nil {
 			t.Fatal("there is something to put back a second time")
 		}
 	})

@@ -75,6 +75,51 @@ func TestAClockThatWasAheadLosesNothing(t *testing.T) {
 	}
 }
 
+// TestTwoClocksThatWereAheadLoseNothing: a node that nobody reaches takes changes with a clock that is ahead, and starts
+// with one that is ahead by more, before it starts with the right one. What it wrote with the first was not written as long before what it wrote
+// with the second as the stamps say. All agree on it, and on what was changed elsewhere, before and after.
+func TestTwoClocksThatWereAheadLoseNothing(t *testing.T) {
+	for _, right := range []bool{false, true} { // it also starts with that in between
+		w := newStoppedWorld(t)
+		w.catalog, w.clocks = true, true
+		w.begin(shopSettings(100), "a", "a", "b")
+		a1, b1, shop := w.nodes[0], w.nodes[2], shopSettings(1).ID
+		third := shopSettings(60)
+		third.ID, third.Name, third.Path, third.CookieSuffix = crdt.RoomID{9}, "third", "/third", "3"
+		w.edit(b1, shop, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 90 })
+		w.run(time.Second)
+
+		w.cut = true
+		w.run(time.Second)
+		w.edit(a1, shop, func(r *catalog.Room) { r.Settings.NewUsersPerMinute = 70 }) // which is earlier, and does not stay
+		for _, ahead := range []time.Duration{10 * time.Minute, 0, 12 * time.Hour} {
+			if ahead == 0 && !right {
+				continue
+			}
+			w.restart(b1, ahead)
+			w.run(15 * time.Second)
+			if ahead == 10*time.Minute {
+				w.add(b1, third)
+				w.edit(b1, shop, func(r *catalog.Room) { r.Settings.TotalActiveUsers, r.Settings.NewUsersPerMinute = 300, 80 })
+				w.run(5 * time.Second)
+			}
+		}
+		w.edit(a1, shop, func(r *catalog.Room) { r.Settings.TotalActiveUsers = 20 }) // which is later, and stays
+		w.run(time.Second)
+		w.restart(b1, 0)
+		w.cut = false
+		w.members()
+		w.run(10 * time.Second)
+		w.agree()
+		if r := a1.core.rooms[third.ID]; r == nil {
+			t.Errorf("right in between: %v: a room made there is not known where the clock was right", right)
+		}
+		if got := a1.core.rooms[shop].settings.Load(); got.TotalActiveUsers != 20 || got.NewUsersPerMinute != 80 {
+			t.Errorf("right in between: %v: the limits are %d and %d, want 20 and 80", right, got.TotalActiveUsers, got.NewUsersPerMinute)
+		}
+	}
+}
+
 // bothSay looks at what the nodes of the other site say of one whose clock is ahead, and the other way round. What
 // crosses sites goes from relay to relay, so that one of them is enough.
 func (w *world) bothSay(wrong *machine, ahead time.Duration) {

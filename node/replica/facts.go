@@ -13,19 +13,19 @@ import (
 // Set writes a copy of value into the last-writer map, from where it spreads to
 // all nodes; nil deletes.
 func (r *Replica) Set(key string, value []byte, now time.Time) error {
-	return r.lww.Set(key, value, r.hlc.Now(now, r.cfg.Self.Node))
+	return r.lww.Set(key, value, r.stamp(now))
 }
 
 // SetAll is Set for several keys, in order, with another weight than a fact has; it sets all of them or,
 // after an error, none.
 func (r *Replica) SetAll(writes []crdt.Write, as crdt.Weight, now time.Time) error {
-	return r.lww.SetAll(writes, as, func() crdt.Stamp { return r.hlc.Now(now, r.cfg.Self.Node) })
+	return r.lww.SetAll(writes, as, func() crdt.Stamp { return r.stamp(now) })
 }
 
 // CompareAndSet is Set if the newest write of key that this node has heard of
 // has the stamp was; otherwise it returns an error that wraps crdt.ErrConflict.
 func (r *Replica) CompareAndSet(key string, value []byte, was crdt.Stamp, now time.Time) error {
-	return r.lww.CompareAndSet(key, value, was, r.hlc.Now(now, r.cfg.Self.Node))
+	return r.lww.CompareAndSet(key, value, was, r.stamp(now))
 }
 
 // Get returns a copy of a value of the last-writer map, the stamp of its newest

@@ -101,8 +101,10 @@ type Replica struct {
 	forgotten bool   // see Forgotten
 	slept     uint64 // up to which packed stamp this node had heard of others when it started
 
-	opened bool // our row exists
-	right  bool // the clock was found right since the start, and what we hold is of no time to come
+	opened bool      // our row exists
+	noted  bool      // see noteStart
+	before time.Time // when the last start that wrote into lww ended, by its clock; zero: not known
+	right  bool      // the clock was found right since the start, and what we hold is of no time to come
 	peers  Members
 	links  map[crdt.NodeID]*link
 	names  siteNames
@@ -177,6 +179,9 @@ const closeGrace = 2 * time.Second
 func (r *Replica) open(now time.Time) {
 	if !r.opened {
 		r.opened = true
+		if h, ok := r.rows.Header(crdt.Incarnation{Node: r.cfg.Self.Node, Boot: r.lww.LastStart()}); ok {
+			r.before = h.Changed
+		}
 		r.rows.Open(r.cfg.Self, r.cfg.Site, now)
 	}
 }

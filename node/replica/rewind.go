@@ -15,29 +15,29 @@ func (r *Replica) Rewind(now time.Time) bool {
 		return false // nearly always
 	}
 	r.right = true
-	last := now
-	for owner := range r.rows.Owners() {
-		if h, _ := r.rows.Header(owner); owner.Node == r.cfg.Self.Node && h.Changed.After(last) {
-			last = h.Changed
-		}
-	}
 	r.rows.Rewind(now)
 	r.sums.Rewind(r.cfg.Site, now)
-	return r.RewindMap(last, now)
+	return r.rewindMap(now, now)
 }
 
 // Ahead reports whether this node has written something that is of a time to come at now.
 func (r *Replica) Ahead(now time.Time) bool { return r.hlc.Ahead(now) }
 
-// RewindMap is Rewind for the last-writer map alone, while this node's clock is known to be ahead: it shows last
+// RewindMap is Rewind for the last-writer map alone, while this node's clock is known to be ahead: it shows clock
 // where others show now.
-func (r *Replica) RewindMap(last, now time.Time) bool {
-	if !r.hlc.Ahead(now) {
-		return false
+func (r *Replica) RewindMap(clock, now time.Time) bool {
+	return r.hlc.Ahead(now) && r.rewindMap(clock, now)
+}
+
+func (r *Replica) rewindMap(clock, now time.Time) bool {
+	r.noteStart(clock)
+	var was crdt.LWWDigest
+	if r.hlc.Ahead(now) {
+		was = r.lww.Rewind(r.cfg.Self.Node, r.slept, clock, now)
+		r.hlc.Rewind(r.lww.Newest())
+		r.transfer.end()
 	}
-	was := r.lww.Rewind(r.cfg.Self.Node, last, now)
-	r.hlc.Rewind(r.lww.Newest())
-	r.transfer.end()
+	r.lww.TrustStarts(r.hlc.Last(), clock, now)
 	if was == nil {
 		return false
 	}
@@ -52,4 +52,19 @@ func (r *Replica) RewindMap(last, now time.Time) bool {
 		r.fill.answered = map[crdt.NodeID]bool{} // these were told that much was known
 	}
 	return true
+}
+
+// stamp returns the one of this node's next write.
+func (r *Replica) stamp(now time.Time) crdt.Stamp {
+	r.noteStart(now)
+	return r.hlc.Now(now, r.cfg.Self.Node)
+}
+
+// noteStart has it be known to later starts, before this one writes anything, by which clock it does: that may be put back.
+func (r *Replica) noteStart(now time.Time) {
+	if !r.noted {
+		r.noted = true
+		r.open(now)
+		r.lww.NoteStart(r.cfg.Self, r.hlc.Last(), r.before, now)
+	}
 }

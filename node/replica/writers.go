@@ -28,7 +28,7 @@ func (r *Replica) TellerOf(key string) (at crdt.Stamp, ok bool) { return r.lww.T
 
 // Adopt has this node tell of keys in place of whoever does.
 func (r *Replica) Adopt(keys []string, now time.Time) {
-	r.lww.Adopt(keys, func() crdt.Stamp { return r.hlc.Now(now, r.cfg.Self.Node) })
+	r.lww.Adopt(keys, func() crdt.Stamp { return r.stamp(now) })
 }
 
 // IdleWriters yields the nodes of which nothing is left to be told, in no order.

@@ -47,6 +47,14 @@ var cases = map[string][]Step{
 		{Heal, 0, 0, 0, 2 * time.Second},
 		{ChangeRoom, 1, 0, 8, 2 * time.Second},
 	},
+	"changes are made at a node whose clock is ahead, and that starts again with one that is ahead by more, and then with the right one": {
+		{ChangeLimit, 5, 0, 4, 0},
+		{CutSite, 5, 0, 0, 2500 * time.Millisecond},
+		{WrongTime, 5, 0, 997, 0},
+		{ChangeLimit, 5, 0, 8, 5 * time.Second},
+		{MakeLimit, 5, 0, 1, 100 * time.Millisecond},
+		{WrongTime, 5, 0, 898, 3500 * time.Millisecond},
+	},
 	"deletions are forgotten while a node is out of reach, and after it is back": {
 		{CutNode, 1, 0, 0, 0}, {DropLimit, 0, 0, 1, 2500 * time.Millisecond}, {Pause, 0, 0, 1, 0}, {Heal, 0, 0, 0, 0}, {Pause, 0, 0, 900, 0}, {Join, 0, 0, 0, 0},
 	},
