@@ -62,6 +62,7 @@ type LWW struct {
 	tells   uint64            // see Tells
 	learned map[NodeID]uint64 // the number of the change that known goes with
 
+	beaten  beaten
 	starts  []lwwStart // see NoteStart; oldest first
 	started uint64     // the number of the change that they go with
 
@@ -410,6 +411,7 @@ func (m *LWW) fitsOwn(writes []Write, as Weight) bool {
 func (m *LWW) put(key string, e lwwEntry) {
 	old, ok := m.entries.get(key)
 	if ok && !e.wins(old) {
+		m.beaten.note(key, e, old)
 		m.hideBehind(e, old)
 		if m.cover(key, e, old) && m.early(old) {
 			old.change = m.changes + 1 // it is stored with what it stands in front of

@@ -41,7 +41,8 @@ func (m *LWW) Rewind(self NodeID, heard uint64, clock, now time.Time) (kept LWWD
 		}
 	}
 	spans := m.spans(clock, now)
-	for _, writer := range slices.SortedFunc(maps.Keys(kept), NodeID.Compare) {
+	writers := slices.SortedFunc(maps.Keys(kept), NodeID.Compare)
+	for _, writer := range writers {
 		writes, to := ahead[writer], kept[writer]
 		slices.SortFunc(writes, compareWrites)
 		if writer == self {
@@ -65,6 +66,9 @@ func (m *LWW) Rewind(self NodeID, heard uint64, clock, now time.Time) (kept LWWD
 		delete(m.hides, writer)
 		m.hide(unpack(to, writer))
 		m.known[writer], m.learned[writer] = to, m.changes+1
+	}
+	for _, writer := range writers {
+		m.putBeaten(ahead[writer], latest)
 	}
 	m.changes++
 	m.tells++

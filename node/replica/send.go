@@ -34,6 +34,9 @@ func (r *Replica) Tick(now time.Time) []Message {
 	if due(&r.timers.expire, now, time.Second) {
 		r.rows.Expire(now, r.cfg.Retention)
 		r.sums.Expire(now, r.cfg.Retention)
+		if !r.hlc.Ahead(now) {
+			r.lww.ForgetBeaten(now)
+		}
 	}
 	urgent := len(r.lead.urgent) > 0 && due(&r.timers.urgent, now, urgentGap)
 	r.checkLead(now)
