@@ -60,7 +60,7 @@ func (m *LWW) merge(pieces []LWWPiece, clock *Clock, now time.Time) (aside bool,
 	}
 	for _, p := range pieces {
 		for _, w := range p.Writes {
-			if !m.hasForgotten(w, was[p.Writer]) {
+			if w.At > was[p.Writer] { // else it is known, or what has won over it, also if that is forgotten
 				m.put(w.Key, entryOf(unpack(w.At, p.Writer), w))
 			}
 		}

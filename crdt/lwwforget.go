@@ -97,12 +97,3 @@ func (m *LWW) forgetUpTo(writer NodeID, n uint64) {
 	}
 	m.forgot[writer] = horizon{n, m.changes + 1}
 }
-
-// hasForgotten reports whether a write of a node that was known up to a stamp is known, and what came after it is forgotten.
-func (m *LWW) hasForgotten(w Write, known uint64) bool {
-	if w.At > known {
-		return false
-	}
-	_, there := m.entries.get(w.Key)
-	return !there
-}

@@ -212,3 +212,52 @@ func TestManyStartsAreFew(t *testing.T) {
 		t.Errorf("the starts %v are kept", boots)
 	}
 }
+
+// TestWhatIsWrittenAfterItWasPutBackIsNotKnownYet: two nodes whose clocks are ahead know of each other's writes. One puts its own back and goes on;
+// what it writes then has earlier stamps than what the other one knows of it. That one has all of it once it has put back what it has.
+func TestWhatIsWrittenAfterItWasPutBackIsNotKnownYet(t *testing.T) {
+	const ahead = time.Hour
+	now := time.Unix(1_800_000_000, 0)
+	var m, o LWW
+	var clock, other Clock
+	self, there := Incarnation{NodeID{1}, 1}, Incarnation{NodeID{2}, 1}
+	set := func(key string, at time.Time) {
+		if err := m.Set(key, []byte(at.String()), clock.Now(at, self.Node)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell := func(o *LWW, have LWWDigest, at time.Time) {
+		if err := o.hear(m.Delta(have, 0), &other, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.NoteStart(self, Stamp{}, time.Time{}, now)
+	o.NoteStart(there, Stamp{}, time.Time{}, now)
+	for _, key := range []string{"a", "b"} {
+		set(key, now)
+	}
+	tell(&o, nil, now)
+	known := m.Digest()
+	self.Boot, there.Boot = 2, 2
+	m.NoteStart(self, clock.Last(), time.Time{}, now.Add(ahead))
+	o.NoteStart(there, other.Last(), time.Time{}, now.Add(ahead))
+	set("c", now.Add(time.Second+ahead))
+	tell(&o, known, now.Add(time.Second+ahead))
+
+	now = now.Add(2 * time.Second)
+	m.Rewind(self.Node, 0, now.Add(ahead), now)
+	clock.Rewind(m.Newest())
+	m.TrustStarts(clock.Last(), now, now)
+	set("new", now.Add(time.Second))
+	set("a", now.Add(time.Second))
+	now = now.Add(2 * time.Second)
+	tell(&o, known, now.Add(ahead)) // which it does not know to be ahead yet
+	o.Rewind(there.Node, 0, now.Add(ahead), now)
+	tell(&o, o.Digest(), now)
+	for key := range m.Keys() {
+		here, at, _ := m.Get(key)
+		if value, is, _ := o.Get(key); string(value) != string(here) || at != is {
+			t.Errorf("%s is %q of %v here, and %q of %v there", key, here, at, value, is)
+		}
+	}
+}

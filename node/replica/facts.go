@@ -50,7 +50,7 @@ func (r *Replica) Take(key string, value []byte, at crdt.Stamp, now time.Time) b
 	if at.Node == r.cfg.Self.Node || at.Compare(is) <= 0 || forgotten {
 		return false
 	}
-	_, err := r.applied(false, r.lww.Take(key, value, at, &r.hlc, now))
+	_, err := r.applied(false, r.lww.Take(key, value, at, &r.hlc, r.rightTime(now)))
 	return err == nil
 }
 

@@ -101,10 +101,11 @@ type Replica struct {
 	forgotten bool   // see Forgotten
 	slept     uint64 // up to which packed stamp this node had heard of others when it started
 
-	opened bool      // our row exists
-	noted  bool      // see noteStart
-	before time.Time // when the last start that wrote into lww ended, by its clock; zero: not known
-	right  bool      // the clock was found right since the start, and what we hold is of no time to come
+	opened bool          // our row exists
+	noted  bool          // see noteStart
+	before time.Time     // when the last start that wrote into lww ended, by its clock; zero: not known
+	ahead  time.Duration // by how much the clock is known to be ahead
+	right  bool          // the clock was found right since the start, and what we hold is of no time to come
 	peers  Members
 	links  map[crdt.NodeID]*link
 	names  siteNames

@@ -11,6 +11,7 @@ import (
 // knows whether that one was ahead, or this one is behind. It reports whether anything was of a time to come.
 func (r *Replica) Rewind(now time.Time) bool {
 	r.open(now)
+	r.ahead = 0
 	if r.right && !r.hlc.Ahead(now) {
 		return false // nearly always
 	}
@@ -26,8 +27,14 @@ func (r *Replica) Ahead(now time.Time) bool { return r.hlc.Ahead(now) }
 // RewindMap is Rewind for the last-writer map alone, while this node's clock is known to be ahead: it shows clock
 // where others show now.
 func (r *Replica) RewindMap(clock, now time.Time) bool {
+	r.ahead = clock.Sub(now)
 	return r.hlc.Ahead(now) && r.rewindMap(clock, now)
 }
+
+// rightTime returns what time it is, as far as that is known, where the clock of this node shows now. A node whose clock is known to be ahead
+// does not believe another one whose clock is as far ahead: that puts its writes back as soon as it hears of the right time, and
+// what it writes then would be taken for known.
+func (r *Replica) rightTime(now time.Time) time.Time { return now.Add(-r.ahead) }
 
 func (r *Replica) rewindMap(clock, now time.Time) bool {
 	r.noteStart(clock)

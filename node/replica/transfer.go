@@ -112,7 +112,7 @@ func (r *Replica) takeWhole(l *link, ends bool, rest []crdt.LWWPiece, note func(
 		all = append(r.transfer.pieces, rest...)
 		r.transfer.end()
 	}
-	if len(all) > 0 && !note(r.applied(r.lww.ApplyWhole(all, &r.hlc, now))) {
+	if len(all) > 0 && !note(r.applied(r.lww.ApplyWhole(all, &r.hlc, r.rightTime(now)))) {
 		return
 	}
 	l.asides = nil

@@ -66,7 +66,7 @@ func (r *Replica) takePiece(l *link, kind frameType, p crdt.LWWPiece, now time.T
 		r.stats.Refused[refusedStranger]++
 	default:
 		r.noteForgotten(p, now)
-		aside, err = r.applied(r.lww.Apply(p, &r.hlc, now))
+		aside, err = r.applied(r.lww.Apply(p, &r.hlc, r.rightTime(now)))
 	}
 	if kind != tell { // which is acknowledged once it is on disk
 		put(&l.oweLWW, p.Writer, told)
