@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,6 +221,38 @@ func TestBrowserIsLetIn(t *testing.T) {
 		b.Run("tick(20000)")
 		b.Shows("#shop", "Welcome by GET")
 	})
+	t.Run("past a balancer that fails", func(t *testing.T) {
+		var failed atomic.Int32
+		b := newTab(t, browser)
+		b.holdsTheClock(pageElsewhere(t, false, func(w http.ResponseWriter, r *http.Request) bool {
+			switch {
+			case page.PrefersJSON([]byte(r.Header.Get("Accept"))):
+				failed.Add(1)
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case failed.Load() == 0:
+				return false
+			default:
+				siteBehind(w, r)
+			}
+			return true
+		}))
+		for _, wait := range []time.Duration{20, 5, 10} {
+			b.wantNext(wait * time.Second)
+			b.Run(fmt.Sprintf("tick(%d)", wait*1000))
+			b.Awaits("next() !== null")
+			b.Shows("#say", "No connection. Trying again; you keep your place.")
+		}
+		b.Run("tick(20000)")
+		b.Shows("#shop", "Welcome by GET")
+	})
+	t.Run("under an address with a password", func(t *testing.T) {
+		s, b := newStage(t, "fifo"), newTab(t, browser)
+		b.holdsTheClock(strings.Replace(s.url("/a?b=c"), "//", "//user:secret@", 1))
+		s.letIn()
+		b.Run("tick(20000)")
+		b.Shows("#shop", "Welcome by GET")
+		b.Finds("where the browser is", "location.pathname + location.search", "/a?b=c")
+	})
 	t.Run("after sending a form", func(t *testing.T) {
 		s := newStage(t, "fifo")
 		b := newTab(t, browser)
@@ -268,16 +301,9 @@ func TestBrowserIsLetInWhereProgramsAreNot(t *testing.T) {
 			b.Shows("#shop", "Welcome by GET")
 		})
 	}
-	t.Run("and neither are visitors", func(t *testing.T) {
+	t.Run("nor visitors", func(t *testing.T) {
 		s, b := watch(t, browser, "fifo", "/closed/503")
 		s.letIn()
-		for _, wait := range []time.Duration{20, 5, 10} { // it may be a balancer that says so
-			b.wantNext(wait * time.Second)
-			b.Run(fmt.Sprintf("tick(%d)", wait*1000))
-			b.Awaits("next() !== null")
-			b.Shows("#say", "No connection. Trying again; you keep your place.")
-		}
-		b.wantNext(20 * time.Second)
 		b.Run("tick(20000)")
 		b.Shows("h1", "Closed for today")
 	})

@@ -21,7 +21,11 @@ type handler func(r *request, no http1.Refusal)
 // handle is the handler of visitors. Whatever protocol a request came by, this is its way.
 func (f *Front) handle(r *request, no http1.Refusal) {
 	a := admitted{req: r}
-	if f.decide(&a, no) {
+	switch {
+	case !f.decide(&a, no):
+	case r.isQuestion():
+		answerTurn(r.answer(), a.cookie)
+	default:
 		f.proxy(&a)
 	}
 	if r.limited {

@@ -139,7 +139,14 @@ func (f *Front) Judge(q *Question) (a Answer) {
 		k.req.record.becomes(Malformed)
 		return malformed(no)
 	}
-	defer func() { a.JSON = page.PrefersJSON(k.req.Accept) }()
+	defer func() {
+		a.JSON = page.PrefersJSON(k.req.Accept)
+		if a.Outcome == Admitted && k.req.isQuestion() {
+			a.Outcome, a.Proof = Queued, ""
+			answerTurn(k.req.answer(), nil) // a.Cookie has it
+			a.copyFrom(k.req.answer())
+		}
+	}()
 	k.req.again = q.Again
 	k.req.via.Locate(&k.req.Request, q.Peer, false, &f.asked) // never refuses a list
 	k.req.record.traced(k.req, true)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ropeline/ropeline/httpfront/forwarding"
+	"github.com/ropeline/ropeline/httpfront/page"
 	"github.com/ropeline/ropeline/node"
 	"github.com/ropeline/ropeline/node/limit"
 	"github.com/ropeline/ropeline/node/room"
@@ -64,6 +65,7 @@ func TestJudgeAnswersAsTheProxyDoes(t *testing.T) {
 		f := serve(t, fakeRooms{"/room", r}, http.HandlerFunc(echo), trustLoopback, at(time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)))
 		questions := []*Question{
 			asks("GET", "/room/a?b=c", "Accept", "application/json"),
+			asks("GET", "/room", "Accept", page.Question),
 			asks("HEAD", "/room"),
 			asks("POST", "/room"),
 			asks("DELETE", "/room", "Accept", "application/json"),

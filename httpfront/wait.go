@@ -13,14 +13,15 @@ import (
 
 // stateField is the header field that tells programs, and the script of the built-in
 // page, that an answer is ours and not the origin's, whatever its status code is. Its
-// values are documented in docs/pages.md; package verdict has one more, "admitted".
+// values are documented in docs/pages.md.
 const stateField = "Ropeline-State"
 
 const (
-	stateWaiting = "waiting" // a queue answer
-	stateCrowded = "crowded" // too many new visitors come, and this one has no place in the line
-	stateFailed  = "failed"  // an origin or a node is not to be had
-	stateRefused = "refused" // the request is not in order, or there is no place for it
+	stateAdmitted = "admitted" // a built-in page asked, and it is the visitor's turn
+	stateWaiting  = "waiting"  // a queue answer
+	stateCrowded  = "crowded"  // too many new visitors come, and this one has no place in the line
+	stateFailed   = "failed"   // an origin or a node is not to be had
+	stateRefused  = "refused"  // the request is not in order, or there is no place for it
 )
 
 // waiting is one answer to a visitor who has to wait, or who comes too often.
@@ -120,6 +121,24 @@ func (a *queueAnswer) describeAll(h *head) {
 		h.SetBytes("Retry-After", a.refresh)
 	}
 	h.Set("Referrer-Policy", "same-origin")
+}
+
+// YourTurn is the JSON for a visitor who is let in; sites may say it, too.
+const YourTurn = `{"cfWaitingRoom":{"inWaitingRoom":false}}` + "\n"
+
+// isQuestion reports whether the built-in page asks by its script.
+func (r *request) isQuestion() bool { return page.IsQuestion(r.Accept) && r.Method == http.MethodGet }
+
+// answerTurn answers the question of a page whose visitor is let in: the browser is to ask the site for the page itself.
+func answerTurn(w *answer, cookie []byte) {
+	h := w.begin(http.StatusOK)
+	h.Set("Cache-Control", "private, no-store")
+	h.Set(stateField, stateAdmitted)
+	h.Set("Content-Type", "application/json")
+	if cookie != nil {
+		h.SetBytes("Set-Cookie", cookie)
+	}
+	w.write(YourTurn)
 }
 
 // blocked reports whether a rate limit answers: it blocks, or there is no room whose page it could show.

@@ -73,6 +73,40 @@ func TestOnlyOurLanguageIsTold(t *testing.T) {
 	}
 }
 
+// TestTheSiteIsNotAskedByThePage whether it is the visitor's turn: the node says so, with the pass, whatever lets the visitor in. All
+// else goes to the site, as does the request of the browser that comes next.
+func TestTheSiteIsNotAskedByThePage(t *testing.T) {
+	asked := false
+	site := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked = true })
+	for what, c := range map[string]struct {
+		room           Rooms
+		method, accept string
+		site, cookie   bool
+	}{
+		"a question":               {fakeRooms{room: newRoom(letIn)}, "GET", page.Question, false, true},
+		"of a room that is gone":   {fakeRooms{"/room", newRoom(never)}, "GET", page.Question, false, false},
+		"in a dry run":             {fakeRooms{room: dry(newRoom(never))}, "GET", page.Question, false, true},
+		"a program's":              {fakeRooms{room: newRoom(letIn)}, "GET", "application/json", true, true},
+		"a browser's":              {fakeRooms{room: newRoom(letIn)}, "GET", "text/html", true, true},
+		"one that changes a thing": {fakeRooms{room: newRoom(letIn)}, "POST", page.Question, true, true},
+	} {
+		asked = false
+		got := serve(t, c.room, site).do(c.method, "/", nil, "Accept", c.accept)
+		if got.Header.Get("Set-Cookie") != "" != c.cookie || asked != c.site || c.site != (got.Header.Get(stateField) == "") {
+			t.Errorf("%s: the site is asked: %v; %v", what, asked, got)
+		}
+		if !c.site {
+			got.is(t, 200, stateField+": admitted\r\n", YourTurn, "Cache-Control: private, no-store\r\n")
+		}
+	}
+}
+
+// dry has a room let everybody in and count who would wait.
+func dry(r *fakeRoom) *fakeRoom {
+	r.settings.DryRun = true
+	return r
+}
+
 func newPage(t *testing.T, cfg page.Config) *page.Page {
 	cfg.Logger = testLogger(t)
 	return must(page.New(cfg))

@@ -15,7 +15,7 @@ import (
 // are only covered by a wildcard, one that is not smaller: scripts commonly
 // send "application/json, */*".
 func PrefersJSON(accept []byte) bool {
-	if string(accept) == "application/json" {
+	if string(accept) == "application/json" || IsQuestion(accept) {
 		return true
 	}
 	json, html, wild := -1, -1, -1
@@ -36,6 +36,13 @@ func PrefersJSON(accept []byte) bool {
 	}
 	return json > 0 && json >= wild
 }
+
+// Question is the Accept field by which the script of the built-in page asks.
+const Question = "application/vnd.ropeline+json,application/json"
+
+// IsQuestion reports whether a request with this Accept field is a question of the built-in page: whether it is the
+// visitor's turn, and nothing that the site should answer.
+func IsQuestion(accept []byte) bool { return string(accept) == Question }
 
 // weight returns the q parameter in thousandths, 1000 if there is none and 0 if
 // it is not in order.

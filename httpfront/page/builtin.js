@@ -23,7 +23,7 @@
 		at = d.hidden ? Math.max(due, last + data.away * 1000) : due
 		if (at === Infinity) return
 		const wait = Math.max(0, at - Date.now())
-		timer = setTimeout(() => ask(), wait)
+		timer = setTimeout(ask, wait)
 		if (d.hidden) alarm?.postMessage(wait)
 	}
 	function after(seconds) {
@@ -34,26 +34,26 @@
 	// What was to change something is not sent again. The whole address, as a path that begins
 	// with "//" would be the name of another host.
 	function load() {
+		turn = 0 // once: a slow site is not asked again when the page is looked at again
 		if (data.again === 'true') location.replace(location.href.split('#')[0])
 		else location.reload()
 	}
-	function ask(page) {
+	// A node answers this question itself also when it is the visitor's turn: the site may be slow, ask for a password, or
+	// have no answer for a script, and so the browser alone asks it. An address with a password in it cannot be fetched.
+	function ask() {
 		if (data.json !== 'true') return load()
 		at = due = Infinity
 		clearTimeout(timer)
-		fetch(location.href, {headers: {Accept: page ? 'text/html' : 'application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
+		fetch(location.origin + location.pathname + location.search, {headers: {Accept: 'application/vnd.ropeline+json,application/json'}, cache: 'no-store', redirect: 'manual', signal: AbortSignal.timeout?.(3e4)})
 			.then(r => {
 			const state = r.headers.get('Ropeline-State')
 			// A room may have been told meanwhile to answer with pages only.
 			if (state === 'waiting' || state === 'crowded') return /json/.test(r.headers.get('Content-Type')) ? r.json().then(show) : load()
-			// Failures of ours pass. One that is not ours may be what the site says to programs,
-			// so it is asked for a page; a balancer's may pass, too, but is shown in the end.
-			if (state !== 'admitted' && (r.status > 499 || r.status === 429)) {
-				if (!state && !page) return ask(true)
-				if (state || lost < 3) throw r
-			}
+			// Failures of ours pass. A balancer's may pass, too, but is shown in the end.
+			if (state !== 'admitted' && (r.status > 499 || r.status === 429) && (state || lost < 3)) throw r
 			// Who is looking at another tab is called by the title, and goes in on coming back.
 			turn = 1
+			lost = 0
 			d.title = data.turn
 			put(one('h1'), data.turn)
 			tell(data.turn)

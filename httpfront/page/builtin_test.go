@@ -31,6 +31,7 @@ func TestMinified(t *testing.T) {
 	for _, kind := range []string{"css", "js"} {
 		golden.File(t, "builtin.min."+kind, string(must.Do(m.Bytes(kind, must.Do(os.ReadFile("builtin."+kind))))))
 	}
+	equal(t, "asks as nodes understand it", strings.Contains(builtinJS, `"`+Question+`"`), true)
 }
 
 // TestPageOfEverySituation compares what a browser shows that has scripts, before they run, with files under testdata/page.

@@ -158,7 +158,7 @@ func (h *health) probe(p *Passive, bad int, now time.Time) change {
 	if !h.isProbed() {
 		return stays
 	}
-	if h.bad += bad; h.bad < badProbes {
+	if h.bad += bad; h.bad < badProbes && (h.doubted || bad < aLostProbe) { // where requests go well, one that is lost is enough
 		return stays
 	}
 	h.bad = 0

@@ -48,6 +48,7 @@ func TestHealthStories(t *testing.T) {
 		"a doubt comes first":            "ok ill*9 err ill*9:in ill:ejected,goes-out",
 		"bad since the site was changed": "ok well err ill*10:ejected ok:in,comes-in ill*10:in err ill*10:in",
 		"no answer":                      "slow slow slow slow:in lost:in slow lost:ejected,goes-out lost slow:ejected ok:in,comes-in",
+		"slow, also to probes":           "ok lost:in slow lost lost:in err lost lost:in well slow lost lost:ejected,goes-out",
 		"a slow page":                    "ok well slow well:in lost lost:in slow lost ok lost:in",
 		"an error ends no ejection":      "fail fail fail err:ejected +10s try err:ejected +19s:ejected +1s:trial try ok:in,comes-in",
 		"soon in doubt again":            "err ill*10 well:in err ill*10:ejected +10s:ejected +10s:trial",

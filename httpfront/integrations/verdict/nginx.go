@@ -49,7 +49,7 @@ func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 		h.Set(stateField, "admitted")
 		kind, body := "text/html; charset=utf-8", yourTurn
 		if a.JSON {
-			kind, body = "application/json", yourTurnJSON
+			kind, body = "application/json", httpfront.YourTurn
 		}
 		h.Set("Content-Type", kind)
 		writeHead(w, http.StatusTooManyRequests, a)
@@ -58,9 +58,6 @@ func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 	}
 	writeAnswer(w, d, a)
 }
-
-// yourTurnJSON is what sites say to programs that are let in.
-const yourTurnJSON = `{"cfWaitingRoom":{"inWaitingRoom":false}}` + "\n"
 
 const yourTurn = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
