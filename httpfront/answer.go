@@ -74,6 +74,13 @@ func (w *answer) begin(code int) *head {
 	return &w.head
 }
 
+// forOneOnly says that an answer is for nobody else and no other time. A worker of the site that keeps what it gets would
+// hand it out again: browsers refuse to keep what varies with everything, whatever the worker wants.
+func (h *head) forOneOnly() {
+	h.Set("Cache-Control", "private, no-store")
+	h.Set("Vary", "*")
+}
+
 // write makes b the body.
 func (w *answer) write(b string) { w.buf = append(w.buf[:headRoom], b...) }
 

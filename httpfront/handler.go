@@ -164,6 +164,10 @@ func (f *Front) judge(room Room, a *admitted, w *waiting) bool {
 		r.record.judged(w.outcome(), s, &p.Pass, w.now)
 		return false
 	}
+	if isIn := p.Accepted() && p.LeaseEnd.After(w.now); !isIn && r.isSpeculative() && !passesAll(s) {
+		w.crowded = true // nobody may come for the place
+		return f.crowdedOut(a, w, room)
+	}
 	v := &w.verdict
 	w.decideOn(room, a, &p, over)
 	r.record.waited(v)

@@ -57,7 +57,7 @@ func seconds(d time.Duration) int64 { return int64(math.Ceil(d.Seconds())) }
 func refuseLimited(w *answer, r *request, a *askedLimit) {
 	answer := &a.by.rule.Response
 	h := w.begin(answer.StatusCode)
-	h.Set("Cache-Control", "private, no-store")
+	h.forOneOnly()
 	h.Set(stateField, stateLimited)
 	after := max(seconds(a.verdict.Reset), 1)
 	h.Set("Retry-After", strconv.FormatInt(after, 10))
@@ -71,7 +71,6 @@ func refuseLimited(w *answer, r *request, a *askedLimit) {
 		w.write(`{"error":"too many requests","limit":"` + a.by.rule.Name + `","retry_after":` + strconv.FormatInt(after, 10) + "}\n")
 	default:
 		l := lang.Match(r.AcceptLanguage, lang.English)
-		h.Set("Vary", "Accept, Accept-Language")
 		w.notice(page.Notice{
 			Lang: l, Title: l.Text(lang.TitleLimited), Text: l.Text(lang.MessageLimited),
 			Code: strconv.Itoa(answer.StatusCode), Frames: "'self'",

@@ -92,7 +92,7 @@ func (f *Front) fail(w *answer, r *request, in Room, what failure, err error) {
 	id := newRequestID()
 	f.failures.log(f.cfg.Logger, settingsOf(in), what, err, r.Target, id)
 	h := w.begin(what.code)
-	h.Set("Cache-Control", "private, no-store")
+	h.forOneOnly()
 	h.Set(stateField, stateFailed)
 	h.Set("X-Request-Id", id)
 	if what.code == http.StatusServiceUnavailable {

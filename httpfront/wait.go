@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"bytes"
 	"net/http"
 	"strconv"
 	"time"
@@ -113,8 +114,7 @@ func (a *queueAnswer) describe(h *head, p *page.Page, json bool) {
 
 // describeAll writes the fields that all answers to those who have to wait have.
 func (a *queueAnswer) describeAll(h *head) {
-	h.Set("Cache-Control", "private, no-store")
-	h.Set("Vary", "Cookie, Accept, Accept-Language")
+	h.forOneOnly()
 	if seconds := a.state.Refresh(); seconds > 0 {
 		a.refresh = strconv.AppendInt(a.refresh[:0], int64(seconds), 10)
 		h.SetBytes("Refresh", a.refresh)
@@ -132,13 +132,23 @@ func (r *request) isQuestion() bool { return page.IsQuestion(r.Accept) && r.Meth
 // answerTurn answers the question of a page whose visitor is let in: the browser is to ask the site for the page itself.
 func answerTurn(w *answer, cookie []byte) {
 	h := w.begin(http.StatusOK)
-	h.Set("Cache-Control", "private, no-store")
+	h.forOneOnly()
 	h.Set(stateField, stateAdmitted)
 	h.Set("Content-Type", "application/json")
 	if cookie != nil {
 		h.SetBytes("Set-Cookie", cookie)
 	}
 	w.write(YourTurn)
+}
+
+// isSpeculative reports whether a browser asks for a page that its user may never look at.
+func (r *request) isSpeculative() bool {
+	for _, name := range [...]string{"sec-purpose", "purpose", "x-moz"} {
+		if bytes.HasPrefix(r.First(name), []byte("prefetch")) {
+			return true
+		}
+	}
+	return false
 }
 
 // blocked reports whether a rate limit answers: it blocks, or there is no room whose page it could show.

@@ -43,7 +43,7 @@ func TestQueueAnswersAreNobodyElses(t *testing.T) {
 	for _, accept := range []string{"text/html", "application/json"} {
 		got := f.get("/x.css", "Accept", accept)
 		for name, want := range map[string]string{
-			"Cache-Control": "private, no-store", "Vary": "Cookie, Accept, Accept-Language",
+			"Cache-Control": "private, no-store", "Vary": "*",
 			"Content-Language": "en-US", "Refresh": "20", "Retry-After": "20",
 			"Etag": "", "Last-Modified": "", "Expires": "", "X-Content-Type-Options": "nosniff",
 		} {
@@ -97,6 +97,42 @@ func TestTheSiteIsNotAskedByThePage(t *testing.T) {
 		}
 		if !c.site {
 			got.is(t, 200, stateField+": admitted\r\n", YourTurn, "Cache-Control: private, no-store\r\n")
+		}
+	}
+}
+
+// TestNobodyTakesAPlaceUnseen: a browser that fetches a page before its user wants it gets it where that costs no place, and else an
+// answer that it drops. The room never hears of it.
+func TestNobodyTakesAPlaceUnseen(t *testing.T) {
+	open := newRoom(always)
+	open.settings.QueueingMethod = room.Passthrough
+	for what, c := range map[string]struct {
+		room   *fakeRoom
+		field  string
+		value  string
+		lease  time.Duration // of the pass; 0: there is none
+		status int
+	}{
+		"prefetch":          {newRoom(letIn), "Sec-Purpose", "prefetch", 0, 429},
+		"prerender":         {newRoom(letIn), "Sec-Purpose", "prefetch;prerender", 0, 429},
+		"of older browsers": {newRoom(letIn), "Purpose", "prefetch", 0, 429},
+		"of who was inside": {newRoom(letIn), "Sec-Purpose", "prefetch", -time.Second, 429},
+		"of who is inside":  {newRoom(letIn), "Sec-Purpose", "prefetch", time.Minute, 200},
+		"another purpose":   {newRoom(letIn), "Sec-Purpose", "else", 0, 200},
+		"in a dry run":      {dry(newRoom(never)), "Sec-Purpose", "prefetch", 0, 200},
+		"where all are in":  {open, "Sec-Purpose", "prefetch", 0, 200},
+	} {
+		f := serve(t, fakeRooms{room: c.room}, http.HandlerFunc(echo))
+		before := seen{known: true, p: node.Pass{Visitor: node.VisitorID{9}}} // whom nobody is
+		c.room.last = before
+		header := []string{c.field, c.value}
+		if c.lease != 0 {
+			now := time.Now()
+			header = append(header, "Cookie", f.seal(node.Pass{Room: c.room.settings.ID, Visitor: node.VisitorID{1}, AcceptedAt: now.Add(-time.Minute), LeaseEnd: now.Add(c.lease)}, "127.0.0.1"))
+		}
+		got := f.get("/", header...)
+		if asked := c.room.saw() != before; got.StatusCode != c.status || asked != (c.status == 200) || !asked && got.Header.Get("Set-Cookie") != "" {
+			t.Errorf("%s: %d, and the room was asked: %v; %v", what, got.StatusCode, asked, got.Header)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func writePage(w http.ResponseWriter, d *dialect, a *httpfront.Answer) {
 		h.Set("Refresh", "0")
 		h.Set("Retry-After", "0")
 		h.Set("Cache-Control", "private, no-store")
-		h.Set("Vary", "Cookie, Accept")
+		h.Set("Vary", "*")
 		h.Set(stateField, "admitted")
 		kind, body := "text/html; charset=utf-8", yourTurn
 		if a.JSON {
