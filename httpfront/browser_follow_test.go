@@ -64,6 +64,19 @@ func TestBrowserAsksWhenTheServerSays(t *testing.T) {
 	b.asksIn(s, 2*time.Second)
 }
 
+// TestBrowserClockIsSet back or on, by hand or after a sleep: the page goes on asking, and looked at again does not wait longer.
+func TestBrowserClockIsSet(t *testing.T) {
+	s, b := watch(t, newBrowser(t), "fifo", "/")
+	b.Run("self.skew = -3600000; hide(true); hide(false)")
+	b.asksIn(s, 20*time.Second)
+	b.Run("tick(5000); self.skew = -7200000; hide(true); hide(false)")
+	b.asksIn(s, 15*time.Second)
+	before := s.timesAsked()
+	b.Run("self.skew = 0; hide(true); self.skew = 3600000; hide(false); tick(0)")
+	s.wasAsked(before + 1)
+	b.Awaits("next() === 20000")
+}
+
 // TestBrowserInAHiddenTab: there it asks only as often as keeps the place, and at
 // once when it is looked at again.
 func TestBrowserInAHiddenTab(t *testing.T) {

@@ -166,7 +166,8 @@ const handClock = `(() => {
 	const first = () => [...timers.values()].sort((a, b) => a.at - b.at)[0]
 	self.setTimeout = (run, wait = 0) => { timers.set(++ids, {id: ids, at: now + wait, run}); return ids }
 	self.clearTimeout = id => { timers.delete(id) }
-	Date.now = () => noon + now
+	Date.now = () => noon + now + (self.skew || 0)
+	performance.now = () => now
 	Math.random = () => 0
 	self.next = () => first() ? first().at - now : null
 	self.tick = ms => {

@@ -4,7 +4,11 @@
 (() => {
 	const d = document, one = s => d.querySelector(s), put = (e, t) => { if (e.textContent !== t) e.textContent = t }
 	const room = one('main'), data = room.dataset, clock = one('time')
-	let timer, ticker, start, turn, lost = 0, last = Date.now(), due, at, alarm
+	let timer, ticker, start, turn, lost = 0, offset = 0, due, at, alarm
+
+	// A clock that is set back does not stop this, and what performance.now() may leave out, a sleep of the machine, is in it.
+	const now = () => (offset = Math.max(offset, Date.now() - performance.now())) + performance.now()
+	let last = now()
 
 	// Asking takes the place of the Refresh field, whose reload this stops.
 	addEventListener('load', () => setTimeout(() => stop()))
@@ -13,7 +17,7 @@
 	// overtaken for that, so there a worker wakes the page, whose timers run on.
 	try {
 		alarm = new Worker(URL.createObjectURL(new Blob(['onmessage=e=>setTimeout(postMessage,e.data,0)'])))
-		alarm.onmessage = () => { if (Date.now() >= at) ask() }
+		alarm.onmessage = () => { if (now() >= at) ask() }
 	} catch {}
 
 	// In a hidden tab nobody sees an answer, but the place has to be kept, and the turn
@@ -22,12 +26,12 @@
 		clearTimeout(timer)
 		at = d.hidden ? Math.max(due, last + data.away * 1000) : due
 		if (at === Infinity) return
-		const wait = Math.max(0, at - Date.now())
+		const wait = Math.max(0, at - now())
 		timer = setTimeout(ask, wait)
 		if (d.hidden) alarm?.postMessage(wait)
 	}
 	function after(seconds) {
-		due = seconds > 0 ? Date.now() + seconds * 1000 : Infinity
+		due = seconds > 0 ? now() + seconds * 1000 : Infinity
 		plan()
 	}
 
@@ -77,7 +81,7 @@
 		data.away = w.hiddenRefreshIntervalSeconds
 		clock.dateTime = w.lastUpdated
 		lost = 0
-		last = Date.now()
+		last = now()
 		tell(w.title + '. ' + (w.waitTimeText || w.timeUntilEventStartText))
 		count(w.secondsUntilEventStart)
 		after(w.refreshIntervalSeconds)
@@ -93,17 +97,17 @@
 	// The countdown goes on between answers. At its end nobody asks: so not all ask at
 	// once, and the next answer tells who is in.
 	function count(seconds) {
-		start = seconds && Date.now() + seconds * 1000
+		start = seconds && now() + seconds * 1000
 		tick()
 	}
 	function tick() {
 		clearTimeout(ticker)
 		if (!start) return
-		const s = Math.max(0, Math.ceil((start - Date.now()) / 1000))
+		const s = Math.max(0, Math.ceil((start - now()) / 1000))
 		if (s < 86400) put(one('[role=timer]'), self.Intl?.DurationFormat
 			? new Intl.DurationFormat(d.documentElement.lang, {style: 'digital'}).format({hours: s / 3600 | 0, minutes: s / 60 % 60 | 0, seconds: s % 60})
 			: new Date(s * 1000).toISOString().slice(11, 19))
-		ticker = setTimeout(tick, 1000 - Date.now() % 1000)
+		ticker = setTimeout(tick, 1000 - now() % 1000)
 	}
 
 	d.addEventListener('visibilitychange', () => turn ? d.hidden || load() : plan())
