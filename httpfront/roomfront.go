@@ -93,7 +93,11 @@ func (f *Front) make(s room.Settings) (*roomFront, error) {
 		return nil, fmt.Errorf("http front: room %q: %w", s.Name, err)
 	}
 	for _, w := range warnings {
-		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, "a template names something that is not known",
+		what := "a template names something that is not known"
+		if w.Refreshes {
+			what = "a template has a refresh by an interval, which is left out where there is none; browsers load the page again without it"
+		}
+		f.cfg.Logger.LogAttrs(context.Background(), slog.LevelWarn, what,
 			slog.String("room", s.Name), slog.String("setting", w.field), slog.Int("line", w.Line), slog.String("name", w.Name), slog.String("did_you_mean", w.Nearest))
 	}
 	var before *newVisitors

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -43,9 +45,36 @@ type Warning struct {
 	Line    int // from 1
 	Name    string
 	Nearest string // the variable that was probably meant; may be empty
+
+	Refreshes bool // the name is known, and in an element that loads the page again
+}
+
+// How templates that were written for elsewhere have browsers load them again.
+var (
+	metas     = regexp.MustCompile(`(?i)<meta\b[^<>]*>`)
+	refreshes = regexp.MustCompile(`(?is)http-equiv\s*=\s*["']?refresh\b.*\{\{[{&\s]*refreshIntervalSeconds\b|\{\{[{&\s]*refreshIntervalSeconds\b.*http-equiv\s*=\s*["']?refresh\b`)
+)
+
+// guardRefreshes has a template send its refreshes only where there is an interval: after 0 seconds browsers would load the page
+// again and again.
+func guardRefreshes(src string) (string, []Warning) {
+	var warnings []Warning
+	var b strings.Builder
+	done := 0
+	for _, at := range metas.FindAllStringIndex(src, -1) {
+		if meta := src[at[0]:at[1]]; refreshes.MatchString(meta) {
+			warnings = append(warnings, Warning{Line: 1 + strings.Count(src[:at[0]], "\n"), Name: "refreshIntervalSeconds", Refreshes: true})
+			b.WriteString(src[done:at[0]] + "{{#refreshIntervalSeconds}}" + meta + "{{/refreshIntervalSeconds}}")
+			done = at[1]
+		}
+	}
+	return b.String() + src[done:], warnings
 }
 
 func (w Warning) String() string {
+	if w.Refreshes {
+		return fmt.Sprintf("line %d: a refresh by %q, which is left out where that is 0; the field Refresh does the same", w.Line, w.Name)
+	}
 	text := fmt.Sprintf("line %d: %q is not known here and shows nothing", w.Line, w.Name)
 	if w.Nearest != "" {
 		text += fmt.Sprintf("; did you mean %q?", w.Nearest)
@@ -74,6 +103,7 @@ func compile(src string) (*Template, []Warning, error) {
 	if !utf8.ValidString(src) {
 		return nil, nil, errors.New("it is not in UTF-8")
 	}
+	src, warnings := guardRefreshes(src)
 	tags, err := readTags(src)
 	if err != nil {
 		return nil, nil, err
@@ -85,7 +115,7 @@ func compile(src string) (*Template, []Warning, error) {
 	tmpl.Escape(func(escaped string) string { return escaped })
 	t := &Template{tmpl: tmpl}
 	t.pool.New = func() any { return &rendering{values: make(map[string]any, len(t.uses))} }
-	return t, t.resolve(tags), nil
+	return t, append(warnings, t.resolve(tags)...), nil
 }
 
 // meantMax is for how many unknown variables it is found out which was meant.

@@ -55,6 +55,32 @@ func TestTemplateSaysWhatJSONSays(t *testing.T) {
 	}
 }
 
+// TestTemplatesDoNotReloadWithoutAPause where the room lets nobody in, however their refreshes are written.
+func TestTemplatesDoNotReloadWithoutAPause(t *testing.T) {
+	for src, refreshes := range map[string]bool{
+		`<meta http-equiv="refresh" content="{{refreshIntervalSeconds}}" />`:                                true,
+		"<META\n content='{{{ refreshIntervalSeconds }}}; url=/x' HTTP-EQUIV = Refresh >":                   true,
+		"{{#waitTimeKnown}}{{/waitTimeKnown}}<meta http-equiv=refresh content={{&refreshIntervalSeconds}}>": true,
+		`<meta http-equiv="refresh" content="30">`:                                                          false,
+		`<meta name="x" content="{{refreshIntervalSeconds}}">`:                                              false,
+		`<meta http-equiv="refresh" content="30"><p>{{refreshIntervalSeconds}}`:                             false,
+	} {
+		tmpl, warnings, err := Compile("<head>\n" + src)
+		if err != nil || len(warnings) > 0 != refreshes || refreshes && !strings.HasPrefix(warnings[0].String(), "line 2: a refresh by") {
+			t.Errorf("%s: %v, %v", src, warnings, err)
+			continue
+		}
+		p := newPage(Config{Template: tmpl})
+		for name, in := range situations() {
+			s := fill(p, in)
+			page := string(p.AppendHTML(nil, s))
+			if sent := strings.Contains(strings.ToLower(page), "<meta"); sent != (!refreshes || s.Refresh() > 0) || refreshes && sent != strings.Contains(page, "20") {
+				t.Errorf("%s, %s: %s", src, name, page)
+			}
+		}
+	}
+}
+
 func TestCompileRefuses(t *testing.T) {
 	for _, tt := range []struct{ src, want string }{
 		{"a\n{{> x}}", "template: line 2: {{> x}}: templates cannot include others; write its text here"},
