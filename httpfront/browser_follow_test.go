@@ -42,7 +42,7 @@ func TestBrowserFollowsSwitches(t *testing.T) {
 			b.Run("tick(20000)")
 		}
 		b.Shows("main", strings.Split(step.shows, "|")...)
-		b.Finds("the title of "+step.situation, "document.title", step.title)
+		b.Finds("the title of "+step.situation, "document.title", step.title+" · Waiting room")
 		b.Keep(step.situation)
 	}
 	lacks(t, "where nobody waits", b.Text("main"), "Estimated wait", "Starts in", "place in line", "keep this page")
@@ -346,7 +346,7 @@ func TestBrowserWithoutAPlace(t *testing.T) {
 			s.change(func(s *stage) { s.now.New, s.crowd = false, nil })
 			b.Run("tick(30000)")
 			b.Shows("main", "You are in line", "1,235")
-			b.Finds("the title", "document.title", "#1,235 · You are in line")
+			b.Finds("the title", "document.title", "#1,235 · You are in line · Waiting room")
 		})
 	}
 }

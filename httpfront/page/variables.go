@@ -134,7 +134,7 @@ func ours() []Variable {
 		words("language", "the language of the texts below (BCP 47)", func(s *State, b []byte) []byte { return append(b, s.lang.Tag()...) }),
 		words("direction", "`ltr` or `rtl`, how that language is written", func(s *State, b []byte) []byte { return append(b, s.lang.Dir()...) }),
 		words("title", "where the visitor stands, in a line", func(s *State, b []byte) []byte { return append(b, s.title()...) }),
-		words("tab", "`title`, with the position before it if there is one, for the browser's tab", (*State).appendTab),
+		words("tab", "`title`, with the position before it if there is one and `Waiting room` after it, for the browser's tab", (*State).appendTab),
 		words("message", "what will happen, and what the visitor can do", func(s *State, b []byte) []byte { return append(b, s.message()...) }),
 		words("positionText", "`position`, written; empty if it is 0", (*State).appendPosition),
 		words("peopleAheadText", "`peopleAhead`, written; empty if `position` is 0", (*State).appendAhead),
@@ -174,12 +174,17 @@ func (s *State) waitRange() (from, to int) {
 	return s.estimate.Minutes, s.estimate.Minutes
 }
 
+// tabMark ends the title of every waiting page, in whichever language it is: apps that show sites look for the word.
+const tabMark = " · Waiting room"
+
 func (s *State) appendTab(b []byte) []byte {
 	title := s.title()
 	if s.estimate.Position == 0 || s.hasNoPlace() {
-		return append(b, title...)
+		b = append(b, title...)
+	} else {
+		b = s.lang.AppendTab(b, s.estimate.Position, title)
 	}
-	return s.lang.AppendTab(b, s.estimate.Position, title)
+	return append(b, tabMark...)
 }
 
 func (s *State) appendPosition(b []byte) []byte { return s.appendOrdered(b, s.estimate.Position) }
