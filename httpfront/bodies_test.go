@@ -223,7 +223,7 @@ func TestHTTP10ClientsGetTheirPass(t *testing.T) {
 	}))
 	for _, path := range []string{"/known", "/chunked"} {
 		got := f.raw("GET " + path + " HTTP/1.0\r\nHost: a\r\n\r\n")
-		answered(t, path, got, 200, "\r\nCache-Control: private, no-cache\r\n", "\r\n\r\none two")
+		answered(t, path, got, 200, "\r\nCache-Control: private, max-age=60\r\n", "\r\n\r\none two")
 		lacks(t, path, got, "chunked")
 		equal(t, path+": passes", strings.Count(got, "\r\nSet-Cookie: ropeline="), 1)
 	}

@@ -75,7 +75,7 @@ func TestTheOriginEndsSessions(t *testing.T) {
 			equal(t, "whose session is ended", r.whoEnded(), "[7]")
 			equal(t, "when, by the clock", r.endAt, noon)
 			equal(t, "the cookie", set, gone)
-			equal(t, "who may keep the answer", strings.Join(got.Header.Values("Cache-Control"), "\n"), "private, no-cache")
+			equal(t, "who may keep the answer", strings.Join(got.Header.Values("Cache-Control"), "\n"), "private, max-age=600")
 		})
 	}
 }

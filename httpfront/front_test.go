@@ -157,7 +157,7 @@ func TestOnePassCookieAndOnlyWhenItChanges(t *testing.T) {
 		{false, false, "", waits},
 		{true, false, "ropeline_x=; Path=/; Max-Age=87020; HttpOnly; SameSite=Lax ", waits},
 		{false, true, theirs, "public, max-age=600 s-maxage=600 Thu, 01 Jan 2099 00:00:00 GMT 600"},
-		{true, true, theirs + "ropeline_x=; Path=/; Max-Age=87020; HttpOnly; SameSite=Lax ", "private, no-cache"},
+		{true, true, theirs + "ropeline_x=; Path=/; Max-Age=87020; HttpOnly; SameSite=Lax ", "private, max-age=600 Thu, 01 Jan 2099 00:00:00 GMT"},
 	} {
 		set.Store(c.set)
 		admit.Store(c.admit)

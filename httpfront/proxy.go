@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ropeline/ropeline/httpfront/caching"
 	"github.com/ropeline/ropeline/httpfront/http1"
 	"github.com/ropeline/ropeline/httpfront/relay"
 	"github.com/ropeline/ropeline/httpfront/upstream"
@@ -215,18 +216,6 @@ func (f *Front) upload(x *exchange, a *admitted) error {
 	return nil
 }
 
-// A cache that stored an answer with a pass would hand it to others.
-const (
-	cachePrivate = "private, no-cache"
-	cacheNowhere = "private, no-store"
-)
-
-// cachingFields are those by which origins talk to caches.
-var cachingFields = [...]string{"Cache-Control", "Expires", "Surrogate-Control", "Cdn-Cache-Control", "X-Accel-Expires"}
-
-// isCaching reports whether a field is one of them.
-func isCaching(name []byte) bool { return isOneOf(name, cachingFields[:]) }
-
 // passesOn reports whether a field of an origin's answer is passed on to the client: it is not about the connection to
 // the origin, nor between the origin and us.
 func passesOn(h *http1.Response, name []byte) bool {
@@ -258,16 +247,15 @@ func (w *answer) take(h *http1.Response, a *admitted) {
 	w.reset()
 	w.code, w.reason = h.Code, append(w.reason, h.Reason...)
 	w.framed = !a.bare
-	personal, cc, sized := a.cookie != nil, cachePrivate, a.bare || h.Code == http.StatusNoContent || h.Code < 200
+	personal, sized := a.cookie != nil, a.bare || h.Code == http.StatusNoContent || h.Code < 200
+	kept := append(make([]byte, 0, 64), caching.Private...)
 	for i := range h.Fields {
 		f := &h.Fields[i]
-		if personal && isCaching(f.Name) {
-			if http1.EqualFold(f.Name, "cache-control") && http1.HasToken(f.Value, "no-store") {
-				cc = cacheNowhere
-			}
+		if personal && http1.EqualFold(f.Name, "cache-control") {
+			kept = caching.AppendKept(kept, f.Value)
 			continue
 		}
-		if !passesOn(h, f.Name) {
+		if personal && isOneOf(f.Name, caching.SharedFields[:]) || !passesOn(h, f.Name) {
 			continue
 		}
 		switch {
@@ -288,7 +276,7 @@ func (w *answer) take(h *http1.Response, a *admitted) {
 		w.trailer = appendAnnounced(w.trailer[:0], h)
 	}
 	if personal {
-		w.head.Set("Cache-Control", cc)
+		w.head.SetBytes("Cache-Control", kept)
 		w.head.SetBytes("Set-Cookie", a.cookie)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // visitors who are let in.
 //
 // A pass for the visitor goes into the answer of next, which no shared cache may keep
-// then: its Cache-Control becomes private, no-store. A command of next, in the field
+// then: its Cache-Control becomes private, with what it says to browsers. A command of next, in the field
 // Ropeline-Command or Cf-Waiting-Room-Command of an answer, ends the visitor's session,
 // and does not reach the visitor. What next has to say about its own answers is not
 // touched otherwise. It does not see the passes of visitors among their cookies.

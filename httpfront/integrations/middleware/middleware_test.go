@@ -125,7 +125,7 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || body != "goods" {
 		t.Errorf("code %d, %q", resp.StatusCode, body)
 	}
-	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, no-store")
+	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, max-age=60")
 	asked := n.asked()
 	if len(asked) != 1 {
 		t.Fatalf("the node was asked %d times", len(asked))

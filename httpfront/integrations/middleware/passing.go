@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ropeline/ropeline/httpfront/caching"
 	"github.com/ropeline/ropeline/httpfront/integrations/middleware/internal/site"
 )
 
@@ -35,7 +36,10 @@ func (p *passing) begin() {
 	if p.cookie != "" {
 		h := p.Header()
 		h.Add("Set-Cookie", p.cookie)
-		h.Set("Cache-Control", "private, no-store")
+		h.Set("Cache-Control", string(caching.AppendKept([]byte(caching.Private), strings.Join(h["Cache-Control"], ","))))
+		for _, name := range caching.SharedFields {
+			h.Del(name)
+		}
 	}
 }
 

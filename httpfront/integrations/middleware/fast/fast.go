@@ -11,6 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/ropeline/ropeline/httpfront/caching"
 	"github.com/ropeline/ropeline/httpfront/forwarding"
 	"github.com/ropeline/ropeline/httpfront/integrations/middleware"
 	"github.com/ropeline/ropeline/httpfront/integrations/middleware/internal/site"
@@ -18,7 +19,7 @@ import (
 
 // Handler returns a handler that has g ask about each request, and next serve those of
 // visitors who are let in. A pass for the visitor goes into the answer of next, which no
-// shared cache may keep then: its Cache-Control becomes private, no-store. Answers that
+// shared cache may keep then: its Cache-Control becomes private, with what it says to browsers. Answers that
 // next writes itself, to a connection that it has hijacked, are left as they are. Commands
 // in answers and passes in requests are as with middleware.Gate.Handler.
 func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestHandler {
@@ -62,7 +63,14 @@ func Handler(g *middleware.Gate, next fasthttp.RequestHandler) fasthttp.RequestH
 		}
 		if cookie != "" {
 			ctx.Response.Header.Add("Set-Cookie", cookie)
-			ctx.Response.Header.Set("Cache-Control", "private, no-store")
+			kept := []byte(caching.Private)
+			for _, list := range ctx.Response.Header.PeekAll("Cache-Control") {
+				kept = caching.AppendKept(kept, list)
+			}
+			ctx.Response.Header.SetBytesV("Cache-Control", kept)
+			for _, name := range caching.SharedFields {
+				ctx.Response.Header.Del(name)
+			}
 		}
 	}
 }

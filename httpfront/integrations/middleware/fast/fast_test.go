@@ -73,7 +73,7 @@ func TestWhoIsLetInIsServed(t *testing.T) {
 	if resp.StatusCode != http.StatusOK || body != "goods" {
 		t.Errorf("code %d, %q", resp.StatusCode, body)
 	}
-	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, no-store")
+	expectFields(t, "an answer with a pass", resp.Header, "Set-Cookie", "basket=8 and ropeline=pass; Path=/", "Cache-Control", "private, max-age=60")
 }
 
 func TestWhoHasToWaitIsShownThePage(t *testing.T) {
