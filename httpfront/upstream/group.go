@@ -224,7 +224,7 @@ func (g *Group) observe(i int, failure error, of func(h *health, now time.Time) 
 	g.mu.Lock()
 	m, p := &g.members[i], g.pools[i]
 	what := of(&m.health, now)
-	p.steady.Store(!m.isOut() && m.failures == 0 && !m.doubted && m.served)
+	p.steady.Store(!m.isOut() && m.failures == 0 && !m.doubted && m.served == enough)
 	if p.probed.Store(m.isProbed()); p.probed.Load() {
 		p.wake()
 	}

@@ -18,7 +18,8 @@ import "time"
 // An answer with a status from 500 on is no success, and no failure either: a path may have it of every site, and
 // whoever knows one could take the origin out. It raises a doubt, as a failure does, and a request that waits long for its
 // answer, which probes settle. Not those of an origin where probes go badly whatever it does, as where HEAD / is an error:
-// whether it is one is found out when the first request goes well, and when one does though the probes before it did not.
+// whether it is one is found out when some requests have gone well, and when one does though the probes before it did not. Until
+// then a request that waits says nothing either: the whole site may be slow.
 type health struct {
 	failures int           // requests in a row that it did not answer
 	ejection time.Duration // how long the last one was, or is; 0: there was none
@@ -28,11 +29,11 @@ type health struct {
 	down           bool // by checks
 	passed, failed int  // checks in a row
 
-	served  bool // a request has gone well
+	served  int  // requests that have gone well, up to enough
 	doubted bool // a request went badly, and nothing has gone well since
 	untried bool // whether probes go well where requests do is to be found out
-	mute    bool // they do not, so they say nothing
-	bad     int  // probes in a row that went badly
+	probes  worth
+	bad     int // probes in a row that went badly
 
 	since time.Time // when it came in again; zero: it has never been out
 }
@@ -40,6 +41,18 @@ type health struct {
 // badProbes is how many probes in a row have to go badly until a doubt takes an origin out, and until they say nothing. An
 // origin that fails half of the time is only seen to do so.
 const badProbes = 10
+
+// enough requests have to go well until it is found out whether probes do: a site of few visitors is asked for nothing besides.
+const enough = 16
+
+// worth is what probes of an origin say.
+type worth int
+
+const (
+	unknown worth = iota
+	telling
+	mute // they go badly whatever it does
+)
 
 // change is what an observation has made of an origin.
 type change int
@@ -74,8 +87,11 @@ func (h *health) succeed(now time.Time) change {
 		h.doubted, h.bad = false, 0
 	}
 	h.failures = 0
-	h.untried = h.untried || !h.served || !h.until.IsZero()
-	h.served = true
+	if h.served < enough {
+		h.served++
+		h.untried = h.served == enough && h.probes != telling
+	}
+	h.untried = h.untried || !h.until.IsZero()
 	if h.until.IsZero() {
 		return stays
 	}
@@ -133,7 +149,7 @@ func (h *health) err(p *Passive, now time.Time) change {
 // wait takes note of a request that the origin has not answered for long. That may be as it should, and come again and again:
 // probes that say nothing would be for nothing.
 func (h *health) wait(time.Time) change {
-	if !h.mute {
+	if h.probes == telling {
 		h.doubt()
 	}
 	return stays
@@ -149,7 +165,7 @@ const (
 // come.
 func (h *health) probe(p *Passive, bad int, now time.Time) change {
 	if bad == 0 {
-		h.doubted, h.untried, h.mute, h.bad = false, false, false, 0
+		h.doubted, h.untried, h.probes, h.bad = false, false, telling, 0
 		if h.until.IsZero() {
 			return stays
 		}
@@ -163,12 +179,12 @@ func (h *health) probe(p *Passive, bad int, now time.Time) change {
 	}
 	h.bad = 0
 	switch {
-	case h.doubted && !h.mute:
+	case h.doubted && h.probes != mute:
 		return h.goOut(p, now)
 	case h.doubted:
 		h.doubted = false // until the next request goes badly
 	default:
-		h.untried, h.mute = false, true
+		h.untried, h.probes = false, mute
 	}
 	return stays
 }

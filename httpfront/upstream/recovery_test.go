@@ -188,11 +188,15 @@ func TestDoubtsAreSettledByProbes(t *testing.T) {
 			p := g.pools[0]
 			settled := func() bool { return probes.Load() >= 1 && (c.checked || !p.probed.Load()) }
 			if c.calm != 0 {
-				p.ended(200, []byte("shop.example"), time.Millisecond, time.Now())
+				for range enough {
+					p.ended(200, []byte("shop.example"), time.Millisecond, time.Now())
+				}
 				waitFor(t, "probes of a site that is well", settled)
 				answer.Store(int64(c.probe))
 			}
-			p.ended(c.status, nil, time.Millisecond, time.Now())
+			for range enough {
+				p.ended(c.status, nil, time.Millisecond, time.Now())
+			}
 			waitFor(t, "probes", settled)
 			if o := g.Status().Origins[0]; (o.State != "in") != c.out || g.Recovery(0) == Down != c.out {
 				t.Errorf("after %d probes it is %s: %s", probes.Load(), o.State, o.Reason)
@@ -217,9 +221,16 @@ func TestWhoWaitsLongRaisesADoubt(t *testing.T) {
 		slow   int // among the recent requests, but for the one that is under way
 	}{
 		{"one who left at once", func() { p.left(now.Add(-patience+1), now) }, false, 0},
-		{"one who had waited", func() { p.left(now.Add(-patience), now) }, true, 0},
-		{"an answer", func() { p.answered(200, nil) }, true, 0}, // for the first time
+		{"one who had waited", func() { p.left(now.Add(-patience), now) }, false, 0}, // what probes say is not known yet
+		{"an answer", func() { p.answered(200, nil) }, false, 0},
+		{"many", func() {
+			for range enough {
+				p.answered(200, nil)
+			}
+		}, true, 0},
 		{"a good probe", func() { p.notice(nil) }, false, 0},
+		{"one more who had waited", func() { p.left(now.Add(-patience), now) }, true, 0},
+		{"an answer again", func() { p.answered(200, nil) }, false, 0},
 		{"one who waits", func() { p.lookForLate(now) }, true, 0},
 		{"another answer", func() { p.answered(200, nil) }, false, 0},
 		{"one who had waited long", func() { p.left(now.Add(-lateAfter), now) }, true, 1},
@@ -229,7 +240,7 @@ func TestWhoWaitsLongRaisesADoubt(t *testing.T) {
 			t.Errorf("after %s: in doubt %v, want %v; %d slow requests, want %d", step.what, p.probed.Load(), step.probed, n, step.slow)
 		}
 	}
-	h := health{served: true, mute: true}
+	h := health{served: enough, probes: mute}
 	if h.wait(now); h.isProbed() {
 		t.Error("probes that say nothing are sent because of a request that waits")
 	}
