@@ -119,12 +119,14 @@ func TestBrowserInAHiddenTab(t *testing.T) {
 }
 
 // TestBrowserWakesAHiddenTab though its timers are held: whose turn is near is asked to
-// come every second.
+// come every second. Its clocks go in steps, as those of browsers do that tell little of the machine.
 func TestBrowserWakesAHiddenTab(t *testing.T) {
 	s := newStage(t, "fifo", refreshes(time.Second), func(s *stage) { s.now.Estimate.Ahead, s.now.Estimate.Position = 0, 1 })
 	b := newTab(t, newBrowser(t))
 	b.Before(`{
-		const timer = self.setTimeout
+		const timer = self.setTimeout, date = Date.now, since = performance.now.bind(performance)
+		Date.now = () => Math.floor(date() / 300) * 300
+		performance.now = () => Math.floor(since() / 300) * 300
 		self.setTimeout = (run, wait) => document.hidden ? 0 : timer(run, wait)
 		Object.defineProperty(document, 'hidden', {value: false, configurable: true})
 	}`)

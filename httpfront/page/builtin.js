@@ -17,7 +17,7 @@
 	// overtaken for that, so there a worker wakes the page, whose timers run on.
 	try {
 		alarm = new Worker(URL.createObjectURL(new Blob(['onmessage=e=>setTimeout(postMessage,e.data,0)'])))
-		alarm.onmessage = () => { if (now() >= at) ask() }
+		alarm.onmessage = () => now() >= at ? ask() : plan() // timers take whole milliseconds, and clocks may be coarse
 	} catch {}
 
 	// In a hidden tab nobody sees an answer, but the place has to be kept, and the turn
