@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"math"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -70,10 +71,13 @@ func refuseLimited(w *answer, r *request, a *askedLimit) {
 		h.Set("Content-Type", "application/json")
 		w.write(`{"error":"too many requests","limit":"` + a.by.rule.Name + `","retry_after":` + strconv.FormatInt(after, 10) + "}\n")
 	default:
-		l := lang.Match(r.AcceptLanguage, lang.English)
+		l, reloads := lang.Match(r.AcceptLanguage, lang.English), r.Method == http.MethodGet
+		if reloads {
+			h.Set("Refresh", strconv.FormatInt(after, 10))
+		}
 		w.notice(page.Notice{
 			Lang: l, Title: l.Text(lang.TitleLimited), Text: l.Text(lang.MessageLimited),
-			Code: strconv.Itoa(answer.StatusCode), Frames: "'self'",
+			Code: strconv.Itoa(answer.StatusCode), Frames: "'self'", Reloads: reloads,
 		})
 	}
 }

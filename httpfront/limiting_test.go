@@ -231,7 +231,7 @@ func TestLimitFields(t *testing.T) {
 	equal(t, "the policy", limitsIn(t, a, "RateLimit-Policy"), `"five";q=5;w=60, "slow.path";q=100;w=3600`)
 	equal(t, "the site's answer", limitsIn(t, a, "RateLimit"), `"own";r=9, "five";r=4;t=40, "slow.path";r=99;t=3580`)
 	f.gets(4, "/", 200)
-	a = f.get("/").is(t, 429, "\r\nRetry-After: 600\r\n", "\r\nRopeline-State: limited\r\n", "<h1>Too many requests</h1>")
+	a = f.get("/").is(t, 429, "\r\nRetry-After: 600\r\n", "\r\nRefresh: 600\r\n", "\r\nRopeline-State: limited\r\n", "<h1>Too many requests</h1>", "reloads by itself")
 	equal(t, "our answer", limitsIn(t, a, "RateLimit"), `"five";r=0;t=600`)
 	f.get("/", "Accept", "application/json").is(t, 429, "\r\n\r\n"+`{"error":"too many requests","limit":"five","retry_after":600}`)
 	f.get("/", "Accept-Language", "de").is(t, 429, "Zu viele Anfragen")

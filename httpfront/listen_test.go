@@ -83,7 +83,7 @@ func TestClientsOverTheLimitAreToldWhy(t *testing.T) {
 		c.Read(make([]byte, 1)) // it has its place
 	}
 	answered(t, "one too many", f.raw(plainGet), 503, "\r\nRetry-After: ", "\r\nRefresh: ",
-		"There are too many connections to this server at the moment. This page tries again by itself.")
+		"There are too many connections to this server at the moment.</p><p>Please keep this page open. It reloads by itself.")
 	first.Close()
 	waitFor(t, "a place to become free", func() bool {
 		return strings.HasPrefix(f.raw(lastGet), "HTTP/1.1 200 ")
@@ -96,7 +96,7 @@ func TestTLSClientsOverTheLimitAreToldWhy(t *testing.T) {
 	c := f.secure(f.dial())
 	io.WriteString(c, plainGet)
 	expect(t, c, "HTTP/1.1 200 ")
-	answered(t, "one too many", rest(t, f.secure(f.dial())), 503, "tries again by itself")
+	answered(t, "one too many", rest(t, f.secure(f.dial())), 503, "reloads by itself")
 	f.dial().ends() // who says nothing does not stay
 }
 

@@ -60,7 +60,7 @@ func (f *Front) turnedAway(no http1.Refusal) []byte {
 	w := newAnswer()
 	defer w.release()
 	if no.Code == http.StatusServiceUnavailable || no.Code == http.StatusTooManyRequests {
-		again := strconv.Itoa(turnedAwayFor + rand.IntN(turnedAwayFor))
+		again := soon()
 		h := w.begin(no.Code)
 		h.Set("Cache-Control", "no-store")
 		h.Set(stateField, stateRefused)
@@ -68,7 +68,7 @@ func (f *Front) turnedAway(no http1.Refusal) []byte {
 		h.Set("Refresh", again)
 		w.notice(page.Notice{
 			Lang: lang.Of(lang.English), Title: "One moment", Frames: "'self'", Code: strconv.Itoa(no.Code),
-			Text: "There are " + no.Reason + ". This page tries again by itself.",
+			Text: "There are " + no.Reason + ".", Reloads: true,
 		})
 		w.last = true
 	} else {
@@ -78,16 +78,16 @@ func (f *Front) turnedAway(no http1.Refusal) []byte {
 	return slices.Concat(w.out, w.body()) // which are used again
 }
 
-// turnedAwayFor is after how many seconds such a page tries again at the soonest, and half of
-// what it takes at the longest: not all at once.
-const turnedAwayFor = 5
+// soon is after how many seconds such a page tries again: not all at once.
+func soon() string { return strconv.Itoa(5 + rand.IntN(5)) }
 
 // retryAfter is what clients are told who are refused for the moment.
 const retryAfter = "2"
 
 // fail answers with a plain page, in the visitor's language, that says that something
 // is wrong on our side. in is the room of the request, nil if it has none. The answer and the log
-// share an id, by which an operator finds what a visitor tells of.
+// share an id, by which an operator finds what a visitor tells of. The page loads itself again where that may help, and does
+// no harm: a site that takes too long would begin with the same once more.
 func (f *Front) fail(w *answer, r *request, in Room, what failure, err error) {
 	id := newRequestID()
 	f.failures.log(f.cfg.Logger, settingsOf(in), what, err, r.Target, id)
@@ -109,7 +109,11 @@ func (f *Front) fail(w *answer, r *request, in Room, what failure, err error) {
 		l = lang.Of(lang.English)
 		title, text = what.title, what.cure
 	}
-	w.notice(page.Notice{Lang: l, Title: title, Text: text, Code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, Frames: "'self'"})
+	reloads := r.Method == http.MethodGet && (what.code == http.StatusBadGateway || what.code == http.StatusServiceUnavailable)
+	if reloads {
+		h.Set("Refresh", soon())
+	}
+	w.notice(page.Notice{Lang: l, Title: title, Text: text, Code: strconv.Itoa(what.code) + ` · <code>` + id + `</code>`, Frames: "'self'", Reloads: reloads})
 }
 
 // settingsOf returns what a room is set to; nil if there is none.

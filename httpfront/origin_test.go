@@ -35,7 +35,9 @@ func TestOriginTooSlow(t *testing.T) {
 		<-release
 	}), func(c *Config) { c.Timeouts.Origin = 50 * time.Millisecond })
 	defer close(release)
-	equal(t, "passes", len(f.get("/").is(t, 504).Cookies()), 1)
+	late := f.get("/").is(t, 504)
+	equal(t, "passes", len(late.Cookies()), 1)
+	lacks(t, "what would take as long again", late.text(), "Refresh: ", "reloads")
 	equal(t, "passes, for POST", len(f.do("POST", "/", strings.NewReader("hello")).is(t, 504).Cookies()), 1)
 }
 
@@ -50,10 +52,13 @@ func TestFailuresAreToldInTheVisitorsLanguage(t *testing.T) {
 		got := f.get("/", "Accept", "text/html", "Accept-Language", "xx, "+l.Tag()+";q=0.8, en;q=0.1")
 		got.is(t, 503, `<html lang="`+l.Tag()+`" dir="`+l.Dir()+`">`, "\r\nContent-Language: "+l.Tag()+"\r\n", "\r\nRetry-After: ",
 			"<title>"+l.Text(lang.TitleUnreachable)+"</title>", "<p>"+l.Text(lang.MessageUnreachable)+"</p>",
-			"503 · <code>"+got.Header.Get("X-Request-Id")+"</code>")
+			"\r\nRefresh: ", "<p>"+l.Text(lang.StayOpenNoScript)+"</p>", "503 · <code>"+got.Header.Get("X-Request-Id")+"</code>")
 		lacks(t, l.Tag(), got.body, "peers")
 	}
 	f.get("/", "Accept-Language", "xx").is(t, 503, `<html lang="en-US" dir="ltr">`)
+	for what, got := range map[string]string{"what was sent": f.do("POST", "/", strings.NewReader("hello")).text(), "a program": f.get("/", "Accept", "application/json").text()} {
+		lacks(t, what, got, "Refresh: ", "reloads")
+	}
 	// Between two requests, one of which follows the other.
 	notReady = nil
 	f.get("/").is(t, 200)

@@ -57,7 +57,7 @@ var theBuiltin = sync.OnceValues(func() (*builtin, error) {
 })
 
 // newBuiltin cuts html at its placeholders: {{style}} and {{script}} stand for the
-// two other files, {{a name}} for that variable or label.
+// two other files, {{rope}} for the picture, {{a name}} for that variable or label.
 func newBuiltin(html, css, js string) (*builtin, error) {
 	b := &builtin{style: HashSource(css), script: HashSource(js)}
 	rest := html
@@ -76,6 +76,9 @@ func newBuiltin(html, css, js string) (*builtin, error) {
 		switch {
 		case !ok:
 			return nil, fmt.Errorf("a placeholder is not closed")
+		case name == "rope":
+			text.WriteString(rope)
+			continue
 		case name == "style":
 			text.WriteString(css)
 			continue
