@@ -86,7 +86,7 @@ func (is weight) within(t *testing.T, was weight, times float64) {
 	t.Helper()
 	for what, n := range map[string][2]int{
 		"keys": {is.Keys, was.Keys}, "rooms with facts": {is.Facts, was.Facts}, "rooms that are counted": {is.Counted, was.Counted}, "rooms": {is.Rooms, was.Rooms},
-		"facts on disk": {is.OnDisk, was.OnDisk}, "keys of ledgers": {is.Ledgers, was.Ledgers}, "bytes of counts": {is.Counts, was.Counts},
+		"facts on disk": {is.OnDisk, was.OnDisk}, "keys of ledgers": {is.Ledgers, was.Ledgers}, "values in counts": {is.Counts, was.Counts},
 		"rooms known to be deleted": {is.Known, was.Known}, "ledgers of no room": {is.Left, was.Left},
 	} {
 		if float64(n[0]) > times*float64(n[1]) {

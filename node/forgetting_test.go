@@ -1,12 +1,18 @@
 package node
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/vmihailenco/msgpack/v5"
+	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/ropeline/ropeline/crdt"
 )
@@ -30,7 +36,7 @@ type weight struct {
 	Keys, Deleted, Facts, Known int // of the last-writer map, of that deleted, rooms that facts are of, rooms known to be deleted
 	Counted, Rooms              int // rooms that something is counted of, and that are kept
 	OnDisk, Ledgers, Left       int // facts on disk, keys of ledgers there, rooms that ledgers there are of and that are not kept
-	Counts                      int // bytes of all counts
+	Counts                      int // values in all counts; their bytes grow with the numbers, which count changes
 }
 
 func (w *world) weigh(m *machine) (is weight) {
@@ -53,8 +59,31 @@ func (w *world) weigh(m *machine) (is weight) {
 	}
 	is.Keys, is.Deleted, is.Facts, is.Known = c.replica.MapLen(), c.replica.Deleted(), len(c.facts.rooms), len(c.deleted.known)
 	is.Counted, is.Rooms, is.Left = len(counted), len(c.order), len(c.storing.found)
-	is.Counts = len(counts)
+	for counts = counts[1:]; len(counts) > 0; { // behind the version, parts with their lengths
+		size, n := binary.Uvarint(counts)
+		is.Counts += valuesIn(w.t, counts[n:n+int(size)])
+		counts = counts[n+int(size):]
+	}
 	return is
+}
+
+// valuesIn returns how many values there are in MessagePack.
+func valuesIn(t testing.TB, b []byte) (n int) {
+	t.Helper()
+	for d := msgpack.NewDecoder(bytes.NewReader(b)); ; n++ {
+		code, err := d.PeekCode()
+		switch {
+		case err == io.EOF:
+			return n
+		case msgpcode.IsFixedArray(code) || code == msgpcode.Array16 || code == msgpcode.Array32:
+			_, err = d.DecodeArrayLen() // and then its values
+		case err == nil:
+			err = d.Skip()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // TestDeletedRoomsAreForgotten, in memory and on disk, also over a restart, as soon as no node that exists is away; and
