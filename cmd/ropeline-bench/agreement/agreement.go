@@ -8,6 +8,8 @@
 // in which deletions are forgotten. Then all is healed. What is true is known from what operators did and were
 // answered alone, and not from the nodes.
 //
+// The same acts can be sent to processes, by the API and in real time, through links that are cut.
+//
 // Of two acts that ran at once either may win, for each field by itself. What only a node had whose disk was lost may be
 // lost, and nothing else. What is deleted stays so.
 package agreement
