@@ -29,6 +29,7 @@ func TestRoomsThatCameAndWent(t *testing.T) {
 	const (
 		batch = 500
 		spare = 20 * time.Millisecond
+		acts  = 5 // that operate has
 	)
 	w := newStoppedWorld(t)
 	w.catalog = true
@@ -38,6 +39,9 @@ func TestRoomsThatCameAndWent(t *testing.T) {
 		w.more = append(w.more, s)
 	}
 	w.begin(elsewhere(90), "a", "a", "b")
+	for i := range acts * len(w.more) { // what operators have once set of a room that stays, stays too
+		w.operate(i, w.more[i/acts].ID)
+	}
 	w.run(40 * time.Minute)
 	before, heap := make([]weight, 3), w.heapOfNodes()
 	for i, m := range w.nodes {

@@ -164,7 +164,11 @@ func (q *request) makes(kind, in string, i item, set item) {
 }
 
 func (q *request) drops(key string) {
-	q.effects = append(q.effects, func(t *truth, by *deed) { t.things[key].gone = append(t.things[key].gone, by) })
+	q.effects = append(q.effects, func(t *truth, by *deed) {
+		if x := t.things[key]; x != nil { // else its making was refused, and yet it was there: that is seen in the end
+			x.gone = append(x.gone, by)
+		}
+	})
 }
 
 // act has an operator do something at a node.
@@ -182,15 +186,18 @@ func (r *real) act(p *process, s Step) {
 	if err != nil {
 		return
 	}
+	r.mu.Lock()
+	for _, do := range q.effects { // others may go on with it before this is answered
+		do(&r.truth, d)
+	}
+	r.mu.Unlock()
 	status, late, err := r.send(p, q.method, q.path, q.body, nil)
 	after, lost := p.Status(r.ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.note("%s: %s %s %v: %v, late: %v", d.name, q.method, q.path, q.body, err, late)
-	if 400 <= status && status < 500 {
-		return // refused
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		d.answered, d.ended = true, time.Since(r.began)
 		d.holders = map[crdt.NodeID]bool{d.at: true}
 		if lost == nil {
@@ -200,9 +207,21 @@ func (r *real) act(p *process, s Step) {
 		if len(late) > 0 {
 			r.result.Named++
 		}
+	case 400 <= status && status < 500:
+		r.truth.takeBack(d)
 	}
-	for _, do := range q.effects {
-		do(&r.truth, d)
+}
+
+// takeBack takes back what an act was to come to, which was refused.
+func (t *truth) takeBack(d *deed) {
+	for key, x := range t.things {
+		if x.made == d {
+			delete(t.things, key)
+		}
+		x.gone = slices.DeleteFunc(x.gone, func(by *deed) bool { return by == d })
+		for name, all := range x.fields {
+			x.fields[name] = slices.DeleteFunc(all, func(e entry) bool { return e.by == d })
+		}
 	}
 }
 
