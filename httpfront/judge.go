@@ -236,7 +236,6 @@ func (f *Front) undecided(k *asked, what failure, err error) Answer {
 	if k.read {
 		f.fail(k.req.answer(), k.req, k.room, what, err)
 		a.copyFrom(k.req.answer())
-		a.Fields = append(a.Fields, AnswerField{"Refresh", retryAfter})
 	}
 	return a
 }
