@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -66,8 +67,11 @@ func (q Sequence) RunProcesses(ctx context.Context, binary, dir string, log io.W
 
 // startProcesses starts a mesh, and waits until it is ready.
 func (q Sequence) startProcesses(ctx context.Context, binary, dir string, log io.Writer) (*real, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return nil, err
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("a run needs a directory of its own: %w", err)
 	}
 	r := &real{ctx: ctx, log: log, began: time.Now(), sites: map[string]int{}}
 	r.truth = truth{things: map[string]*thing{}, lost: map[crdt.NodeID]bool{}, left: map[crdt.NodeID]int{}}

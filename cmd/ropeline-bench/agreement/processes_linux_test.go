@@ -2,6 +2,7 @@ package agreement
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func TestProcessesAgree(t *testing.T) {
 	}
 	var log strings.Builder
 	q := Sequence{Seed: 1, Layout: "aab"}
-	r, err := q.startProcesses(t.Context(), binary, t.TempDir(), &log)
+	r, err := q.startProcesses(t.Context(), binary, filepath.Join(t.TempDir(), "run"), &log)
 	if err != nil {
 		t.Fatal(err)
 	}
