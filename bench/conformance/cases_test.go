@@ -462,7 +462,7 @@ func slow(t *try) string {
 
 // silent waits until the node does not answer: a signal takes a moment.
 func (t *try) silent() {
-	for range 100 {
+	for end := time.Now().Add(patience); time.Now().Before(end); {
 		ctx, cancel := context.WithTimeout(t.ctx, 200*time.Millisecond)
 		resp, err := t.stack.client.Do(rig.Got(http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.stack.node.verdicts, nil)))
 		if err == nil {
