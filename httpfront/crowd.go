@@ -123,7 +123,7 @@ func answerCrowded(w *answer, a *queueAnswer) {
 	l := lang.Of(a.state.Language())
 	w.notice(page.Notice{
 		Lang: l, Title: l.Text(lang.TitleTurnedAway), Text: l.Text(lang.MessageCrowded),
-		Code: strconv.Itoa(http.StatusTooManyRequests), Frames: p.FrameAncestors(), Reloads: of.req.IsSafe(),
+		Code: strconv.Itoa(http.StatusTooManyRequests), Frames: p.FrameAncestors(), Reloads: of.req.IsSafe() && a.state.Refresh() > 0,
 	})
 }
 

@@ -248,7 +248,10 @@ func (w *answer) take(h *http1.Response, a *admitted) {
 	w.code, w.reason = h.Code, append(w.reason, h.Reason...)
 	w.framed = !a.bare
 	personal, sized := a.cookie != nil, a.bare || h.Code == http.StatusNoContent || h.Code < 200
-	kept := append(make([]byte, 0, 64), caching.Private...)
+	var kept []byte // of Cache-Control, where it is personal
+	if personal {
+		kept = append(make([]byte, 0, 64), caching.Private...) // which stays on the stack
+	}
 	for i := range h.Fields {
 		f := &h.Fields[i]
 		if personal && http1.EqualFold(f.Name, "cache-control") {

@@ -89,7 +89,7 @@ func (h *health) succeed(now time.Time) change {
 	h.failures = 0
 	if h.served < enough {
 		h.served++
-		h.untried = h.served == enough && h.probes != telling
+		h.untried = h.untried || h.served == enough && h.probes != telling
 	}
 	h.untried = h.untried || !h.until.IsZero()
 	if h.until.IsZero() {

@@ -52,6 +52,7 @@ func TestHealthStories(t *testing.T) {
 		"slow from the start":            "slow lost*2:in ok*15 lost*2 slow lost*2:in fail fail fail:ejected",
 		"a slow page":                    "ok*16 well slow well:in lost lost:in slow lost ok lost:in",
 		"an error ends no ejection":      "fail fail fail err:ejected +10s try err:ejected +19s:ejected +1s:trial try ok:in,comes-in",
+		"back before many were served":   "fail fail fail:ejected ok:in,comes-in ok ill*10:in err ill*10:in",
 		"soon in doubt again":            "err ill*10 well:in err ill*10:ejected +10s:ejected +10s:trial",
 		"failures are forgotten outside": "bad bad bad:down fail fail good good:in fail fail:in fail:ejected",
 	} {

@@ -120,7 +120,7 @@ func (r *Replica) mergeMap(m *crdt.LWW) {
 		return // nothing in it
 	}
 	r.lww.Merge(m)
-	r.wrote, r.slept = r.Written() > 0, r.lww.Heard(r.cfg.Self.Node)
+	r.wrote, r.start.slept = r.Written() > 0, r.lww.Heard(r.cfg.Self.Node)
 	newest := r.lww.Newest()
 	r.hlc.Observe(newest, time.UnixMilli(newest.Wall))
 }

@@ -40,7 +40,7 @@ func (r *Replica) noteForgotten(p crdt.LWWPiece, now time.Time) {
 	young := !r.wrote && now.Sub(r.fill.heard) < joins
 	heard := r.lww.NewestOf(p.Writer)
 	if p.Writer == (crdt.NodeID{}) { // which stands for writers that were dropped
-		heard = max(heard, r.slept)
+		heard = max(heard, r.start.slept)
 	}
 	r.forgotten = r.forgotten || !young && p.Forgot > heard
 }

@@ -97,15 +97,10 @@ type Replica struct {
 	lww  crdt.LWW
 	hlc  crdt.Clock
 
-	wrote     bool   // this node had written into lww before it started
-	forgotten bool   // see Forgotten
-	slept     uint64 // up to which packed stamp this node had heard of others when it started
+	wrote     bool // this node had written into lww before it started
+	forgotten bool // see Forgotten
 
-	opened bool          // our row exists
-	noted  bool          // see noteStart
-	before time.Time     // when the last start that wrote into lww ended, by its clock; zero: not known
-	ahead  time.Duration // by how much the clock is known to be ahead
-	right  bool          // the clock was found right since the start, and what we hold is of no time to come
+	start  ownStart
 	peers  Members
 	links  map[crdt.NodeID]*link
 	names  siteNames
@@ -178,10 +173,10 @@ const closeGrace = 2 * time.Second
 // open makes our row. That waits for the first call that knows the time, so
 // that a state can be restored before.
 func (r *Replica) open(now time.Time) {
-	if !r.opened {
-		r.opened = true
+	if !r.start.opened {
+		r.start.opened = true
 		if h, ok := r.rows.Header(crdt.Incarnation{Node: r.cfg.Self.Node, Boot: r.lww.LastStart()}); ok {
-			r.before = h.Changed
+			r.start.before = h.Changed
 		}
 		r.rows.Open(r.cfg.Self, r.cfg.Site, now)
 	}

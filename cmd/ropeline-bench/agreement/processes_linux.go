@@ -27,9 +27,11 @@ type real struct {
 	ctx    context.Context
 	mesh   *rig.Mesh
 	client http.Client
-	log    io.Writer
 	began  time.Time
 	all    sync.WaitGroup // acts and troubles
+
+	notes sync.Mutex // guards log
+	log   io.Writer
 
 	mu     sync.Mutex // guards the following, and what is drawn and started
 	nodes  []*process
@@ -109,6 +111,8 @@ func (r *real) run(steps []Step) {
 }
 
 func (r *real) note(format string, args ...any) {
+	r.notes.Lock()
+	defer r.notes.Unlock()
 	fmt.Fprintf(r.log, "%8.3f "+format+"\n", append([]any{time.Since(r.began).Seconds()}, args...)...)
 }
 
@@ -248,7 +252,9 @@ func (r *real) cutSoon(p *process, s Step) {
 	if s.Thing%3 == 0 {
 		r.all.Go(func() {
 			time.Sleep(time.Duration(s.Node*10) * time.Millisecond)
-			rig.Must(r.mesh.Net.CutNode(p.Name))
+			if err := r.mesh.Net.CutNode(p.Name); err != nil {
+				r.broken("cut %s: %v", p.Name, err)
+			}
 		})
 	}
 }
