@@ -54,11 +54,15 @@ func TestProcessesAgree(t *testing.T) {
 	if r.result.Answered < 8 || t.Failed() {
 		t.Fatalf("%d acts were answered:\n%s", r.result.Answered, log.String())
 	}
-	change := item{"description": "by nobody"}
-	if _, _, err := r.send(r.nodes[0], http.MethodPatch, "/api/v1/rooms/room-1", change, nil); err != nil {
+	rooms, err := r.list(r.nodes[0], "/api/v1/rooms")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if broken := strings.Join(r.settle(2*calm), "\n"); !strings.Contains(broken, `room room-1 has description "\"by nobody`) {
+	path := "/api/v1/rooms/" + rooms[0]["id"].(string)
+	if _, _, err := r.send(r.nodes[0], http.MethodPatch, path, item{"description": "by nobody"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if broken := strings.Join(r.settle(2*calm), "\n"); !strings.Contains(broken, rooms[0].key("room")+` has description "\"by nobody`) {
 		t.Errorf("a change of nobody is not seen: %q", broken)
 	}
 }
